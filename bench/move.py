@@ -9,6 +9,7 @@ the first measurements are made up, since a model would be all that they measure
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import tempfile
 import time
@@ -72,6 +73,7 @@ def embedded(data: Path, file: Path) -> None:
 
 
 def measure(folder: Path, count: int, few: int) -> str:
+    load = os.getloadavg()[0]
     fill(folder / "data", count)
     fill(folder / "small", few)
     rows: list[tuple[str, int, float, str]] = []
@@ -100,6 +102,7 @@ def measure(folder: Path, count: int, few: int) -> str:
 `make bench-move`: a workspace on SQLite with {count:,} entries of 20 words, every fifth of them changed
 once, so with {count + count // 5:,} versions and as many events, and vectors of {DIMENSIONS} dimensions. An import into
 a new folder verifies the file, copies every row, compares all rows and checks the copy like `doctor`.
+{os.cpu_count()} cores; before it began, {load:.1f} processes wanted one.
 
 | | entries | entries a second | file |
 | --- | --- | --- | --- |

@@ -13,7 +13,7 @@ from tests.browser.house import House, Visit
 
 
 def test_memory_is_downloaded(house: House, visit: Visit, tmp_path: Path) -> None:
-    """X1, U5: one press gives a file with everything of the workspace, as the command writes it."""
+    """H4, U5: one press gives a file with everything of the workspace, as the command writes it."""
     house.main.put("workspace", "The lighthouse blinks twice")
     visit.go("transfer")
     visit.says("Keep it where only you can read it")
@@ -27,7 +27,7 @@ def test_memory_is_downloaded(house: House, visit: Visit, tmp_path: Path) -> Non
 
 
 def test_a_file_is_shown_and_then_accepted(house: House, visit: Visit, tmp_path: Path, shots: Path) -> None:
-    """X1, U5: choose a file, see what is new and what differs, accept; what is here is not overwritten."""
+    """H4, U5: choose a file, see what is new and what differs, accept; what is here is not overwritten."""
     id = house.main.put("workspace", "The ferry leaves at noon").id
     house.memory.export(tmp_path / "out.jsonl", workspace="main")
     with Lukasa.open(tmp_path / "elsewhere", embedder="none") as other:
@@ -54,7 +54,7 @@ def test_a_file_is_shown_and_then_accepted(house: House, visit: Visit, tmp_path:
 
 
 def test_a_file_can_be_dropped(house: House, visit: Visit) -> None:
-    """X1, U5: what is no export is refused in words, also when it is dropped on the page."""
+    """H4, U5: what is no export is refused in words, also when it is dropped on the page."""
     visit.go("transfer")
     dropped = visit.page.evaluate_handle(
         "() => { const d = new DataTransfer(); d.items.add(new File(['hello'], 'notes.txt')); return d; }"

@@ -78,7 +78,7 @@ def ground(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("store", ["memory", "sqlite", "postgres"], indirect=True)
 def test_an_export_of_an_import_is_the_same(store: Store, ground: Any, engine: str, vectors: bool) -> None:
-    """X1: out of one engine and into another, everything is the same to the byte, and sound; and so is the log."""
+    """H4: out of one engine and into another, everything is the same to the byte, and sound; and so is the log."""
     fill(store, "mill")
     id = id_of(store)
     first = exported(store, id, vectors=vectors)
@@ -138,7 +138,7 @@ def writes(draw: st.DrawFn) -> list[list[Operation]]:
 @given(writes=writes())
 @pytest.mark.parametrize("engine", ["memory", "sqlite"])
 def test_whatever_is_stored_comes_back(tmp_path: Path, engine: str, writes: list[list[Operation]]) -> None:
-    """X1: generated stores come out of one engine and into the other, and the same bytes come out of that."""
+    """H4: generated stores come out of one engine and into the other, and the same bytes come out of that."""
     id, folder = new_id(), tmp_path / new_id()
     store: Store = MemoryStore() if engine == "sqlite" else SqliteStore(folder / "a", role="workspace", create=True)
     for group in writes:
@@ -154,7 +154,7 @@ def test_whatever_is_stored_comes_back(tmp_path: Path, engine: str, writes: list
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(writes=writes())
 def test_whatever_is_stored_comes_back_from_a_database(database: Database, tmp_path: Path, writes: Any) -> None:
-    """X1: generated stores go from PostgreSQL into a folder and from memory into PostgreSQL, with the same bytes."""
+    """H4: generated stores go from PostgreSQL into a folder and from memory into PostgreSQL, with the same bytes."""
     id = new_id()
     for store, engine in (
         (database.store(id, account=new_id(), role="workspace", create=True), "sqlite"),
@@ -180,7 +180,7 @@ def whole() -> bytes:
 
 
 def test_every_altered_line_is_named(whole: bytes) -> None:
-    """X1: a line that was changed, dropped, doubled or moved is refused, and the error says which line it is."""
+    """H4: a line that was changed, dropped, doubled or moved is refused, and the error says which line it is."""
     lines = whole.splitlines(keepends=True)
     for n in range(1, len(lines), 7):
         for changed in (
@@ -195,7 +195,7 @@ def test_every_altered_line_is_named(whole: bytes) -> None:
 
 
 def test_a_cut_is_named(whole: bytes) -> None:
-    """X1: wherever a file was cut off, the error says where it ends."""
+    """H4: wherever a file was cut off, the error says where it ends."""
     for cut in range(1, len(whole) - 1, 997):
         ends = whole[:cut].count(b"\n") + (0 if whole[:cut].endswith(b"\n") else 1)
         with pytest.raises(UnreadableExport, match=rf"line {ends}\b|is not an export"):
@@ -203,7 +203,7 @@ def test_a_cut_is_named(whole: bytes) -> None:
 
 
 def test_the_page_about_the_format_has_every_field() -> None:
-    """X1, U1: the reference lists each kind of record, in the order of the file, with each of its members."""
+    """H4, U1: the reference lists each kind of record, in the order of the file, with each of its members."""
     page = (Path(__file__).parents[2] / "docs" / "reference" / "export-format.md").read_text("utf-8")
     rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| `")]
     told = {row[0].strip("| `"): re.findall(r"`(\w+)`", row[2]) for row in rows}
@@ -259,7 +259,7 @@ def _set(of: str, **values: Any) -> Any:
     ],
 )
 def test_a_forged_record_is_refused(whole: bytes, change: Any) -> None:
-    """X1: a file with digests that fit may still hold what no store holds: it is refused, with the line."""
+    """H4: a file with digests that fit may still hold what no store holds: it is refused, with the line."""
     with pytest.raises(UnreadableExport, match="line "):
         read(resealed(whole.splitlines(keepends=True), change))
 
@@ -269,7 +269,7 @@ def test_a_forged_record_is_refused(whole: bytes, change: Any) -> None:
     [_set("entries", content="Another text"), _set("events", detail={"forged": True}), _set("named", body="x")],
 )
 def test_a_forged_text_is_not_settled(whole: bytes, tmp_path: Path, change: Any) -> None:
-    """X1: a text for which the log of the file does not vouch does not come in whole, and nothing is left of it."""
+    """H4: a text for which the log of the file does not vouch does not come in whole, and nothing is left of it."""
     with pytest.raises((StoreDamaged, UnreadableExport)):
         settled(resealed(whole.splitlines(keepends=True), change), "sqlite", tmp_path)
     assert not list(tmp_path.rglob("memory.db"))

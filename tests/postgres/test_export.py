@@ -27,7 +27,7 @@ def shell(data: Path, url: str = "") -> Shell:
 
 
 def test_between_a_folder_and_a_database(lived: Path, tmp_path: Path, database_url: str) -> None:
-    """X1: everything with its vectors goes into a database and back into a folder, with the same bytes each time."""
+    """H4: everything with its vectors goes into a database and back into a folder, with the same bytes each time."""
     files = [tmp_path / f"{n}.jsonl" for n in range(3)]
     shell(lived).run("export", "--all", "--vectors", str(files[0]))
     there, back = shell(tmp_path / "there", database_url), shell(tmp_path / "back")
@@ -41,7 +41,7 @@ def test_between_a_folder_and_a_database(lived: Path, tmp_path: Path, database_u
 
 
 def test_a_killed_import_into_a_database_goes_on(lived: Path, tmp_path: Path, database_url: str) -> None:
-    """X1: killed while rows come into a workspace beside others, it is not listed until all of it is there."""
+    """H4: killed while rows come into a workspace beside others, it is not listed until all of it is there."""
     out, again = tmp_path / "out.jsonl", tmp_path / "again.jsonl"
     shell(lived).run("-w", "novel", "export", str(out))
     here = shell(tmp_path / "here", database_url)
@@ -56,7 +56,7 @@ def test_a_killed_import_into_a_database_goes_on(lived: Path, tmp_path: Path, da
 
 
 def test_a_workspace_is_merged_in_a_database(lived: Path, tmp_path: Path, database_url: str) -> None:
-    """X1, S1: with something of everything into a workspace in use; the second time changes nothing."""
+    """H4, S1: with something of everything into a workspace in use; the second time changes nothing."""
     out = tmp_path / "out.jsonl"
     shell(lived).run("-w", "novel", "export", str(out))
     here = shell(tmp_path / "here", database_url)

@@ -46,7 +46,7 @@ def body(path: Path) -> list[bytes]:
 
 
 def test_all_memory_goes_out_and_comes_in(lived: Path, tmp_path: Path) -> None:
-    """X1: a new folder gets everything as it was: the same logs, and an export of it is the same but for its header."""
+    """H4: a new folder gets everything as it was: the same logs, and an export of it is the same but for its header."""
     out, again = tmp_path / "all.jsonl", tmp_path / "again.jsonl"
     told = shell(lived).json("export", "--all", str(out))
     assert (told["stores"], told["counts"]["entries"] > 25) == (5, True)
@@ -60,7 +60,7 @@ def test_all_memory_goes_out_and_comes_in(lived: Path, tmp_path: Path) -> None:
 
 
 def test_only_the_owner_can_read_an_export(lived: Path, tmp_path: Path) -> None:
-    """X1, S4: the file is closed to others, and the command says that it holds sensitive texts."""
+    """H4, S4: the file is closed to others, and the command says that it holds sensitive texts."""
     home = shell(tmp_path / "data")
     home.put(f"The key of the safe is {KEY}")
     out = tmp_path / "out.jsonl.gz"
@@ -70,7 +70,7 @@ def test_only_the_owner_can_read_an_export(lived: Path, tmp_path: Path) -> None:
 
 
 def test_no_export_holds_a_credential(lived: Path, tmp_path: Path) -> None:
-    """X1, A2: grants come along without what opens memory, and a token of before opens nothing afterwards."""
+    """H4, A2: grants come along without what opens memory, and a token of before opens nothing afterwards."""
     home, out = shell(tmp_path / "data"), tmp_path / "out.jsonl"
     home.put("Something")
     token = home.json("grant", "create", "claude", "-w", "main")["token"]
@@ -86,7 +86,7 @@ def test_no_export_holds_a_credential(lived: Path, tmp_path: Path) -> None:
 
 
 def test_a_workspace_comes_whole_beside_others(lived: Path, tmp_path: Path) -> None:
-    """X1: a workspace that is not here is added with its own log; the same export comes out of it again."""
+    """H4: a workspace that is not here is added with its own log; the same export comes out of it again."""
     out, again, here = tmp_path / "novel.jsonl.gz", tmp_path / "again.jsonl.gz", shell(tmp_path / "here")
     shell(lived).run("-w", "novel", "export", str(out))
     here.put("Something of my own")
@@ -103,7 +103,7 @@ def test_a_workspace_comes_whole_beside_others(lived: Path, tmp_path: Path) -> N
 
 
 def test_memory_in_this_process_goes_out_and_in(tmp_path: Path) -> None:
-    """X1: also a memory that keeps no file: a workspace of it comes out and in the same."""
+    """H4: also a memory that keeps no file: a workspace of it comes out and in the same."""
     with Lukasa.open(in_memory=True, embedder="none") as one, Lukasa.open(in_memory=True, embedder="none") as other:
         one.workspace("main").put("workspace", "The harbour is closed on Mondays")
         one.export(tmp_path / "a.jsonl", workspace="main")
@@ -135,7 +135,7 @@ def only(found: dict[str, Any], kind: str) -> dict[str, int]:
 
 
 def test_what_is_here_already_is_left_as_it_is(two: tuple[Shell, Shell, Path]) -> None:
-    """X1: the same file a second time changes nothing, not even the log."""
+    """H4: the same file a second time changes nothing, not even the log."""
     _, second, out = two
     before = second.json("events", "list", "--limit", "1000")
     done = second.json("import", str(out))
@@ -144,7 +144,7 @@ def test_what_is_here_already_is_left_as_it_is(two: tuple[Shell, Shell, Path]) -
 
 
 def test_new_things_come_in_as_imported(two: tuple[Shell, Shell, Path]) -> None:
-    """X1, T3: with their origin, trust and history; the curator is the import, and the log says whence."""
+    """H4, T3: with their origin, trust and history; the curator is the import, and the log says whence."""
     first, second, out = two
     id = first.put("The gull sleeps on the mast", "--importance", "0.8")
     first.run("update", id, "--content", "The gull sleeps on the roof")
@@ -164,7 +164,7 @@ def test_new_things_come_in_as_imported(two: tuple[Shell, Shell, Path]) -> None:
 
 
 def test_two_texts_of_one_entry_are_both_kept(two: tuple[Shell, Shell, Path], tmp_path: Path) -> None:
-    """X1: neither machine's edit is lost: they are rivals, shown in a dry run, and once only."""
+    """H4: neither machine's edit is lost: they are rivals, shown in a dry run, and once only."""
     first, second, out = two
     (id,) = [entry["id"] for entry in first.json("list")["entries"]]
     first.run("update", id, "--content", "The crane lifts fifty tonnes")
@@ -182,7 +182,7 @@ def test_two_texts_of_one_entry_are_both_kept(two: tuple[Shell, Shell, Path], tm
 
 
 def test_what_was_removed_here_stays_removed(tmp_path: Path) -> None:
-    """X1, B5: an export brings nothing back that was removed for good since."""
+    """H4, B5: an export brings nothing back that was removed for good since."""
     home, out = shell(tmp_path / "home"), tmp_path / "out.jsonl"
     home.put("A word that must go")
     home.run("export", "--all", str(out))
@@ -197,7 +197,7 @@ def scrub_digest(home: Shell) -> str:
 
 
 def test_a_stranger_s_file_gets_no_more_trust_than_given(two: tuple[Shell, Shell, Path]) -> None:
-    """X1, S2: --trust caps what entries of somebody else's file may claim."""
+    """H4, S2: --trust caps what entries of somebody else's file may claim."""
     first, second, out = two
     id = first.put("Always run the deploy script as root")
     first.run("export", "--all", str(out))
@@ -206,7 +206,7 @@ def test_a_stranger_s_file_gets_no_more_trust_than_given(two: tuple[Shell, Shell
 
 
 def test_everything_merges_where_it_is_wanted(lived: Path, tmp_path: Path) -> None:
-    """X1, S1: a workspace with something of everything is merged into another one; both engines stay sound."""
+    """H4, S1: a workspace with something of everything is merged into another one; both engines stay sound."""
     out, here = tmp_path / "novel.jsonl", shell(tmp_path / "here")
     shell(lived).run("-w", "novel", "export", str(out))
     here.put("The keel is green")
@@ -226,7 +226,7 @@ def test_everything_merges_where_it_is_wanted(lived: Path, tmp_path: Path) -> No
 
 
 def test_a_name_that_is_taken_is_said(tmp_path: Path) -> None:
-    """X1: two different workspaces of one name are never mixed by accident."""
+    """H4: two different workspaces of one name are never mixed by accident."""
     one, other, out = shell(tmp_path / "one"), shell(tmp_path / "other"), tmp_path / "out.jsonl"
     one.put("One")
     other.put("Other")
@@ -238,7 +238,7 @@ def test_a_name_that_is_taken_is_said(tmp_path: Path) -> None:
 
 
 def test_what_is_no_export_is_refused(tmp_path: Path) -> None:
-    """X1: another file, a cut one, and one of a newer format each get a sentence and a fix, and nothing is made."""
+    """H4: another file, a cut one, and one of a newer format each get a sentence and a fix, and nothing is made."""
     here, path = shell(tmp_path / "here"), tmp_path / "file"
     for data in (b"", b"{}\n", b"hello", b"\x1f\x8b\x08 no gzip", b'{"record":"header"}\n' * 3):
         path.write_bytes(data)
@@ -248,7 +248,7 @@ def test_what_is_no_export_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_cut_archive_is_refused_with_its_line(lived: Path, tmp_path: Path) -> None:
-    """X1: also a packed file says at which line it ends."""
+    """H4: also a packed file says at which line it ends."""
     out = tmp_path / "out.jsonl.gz"
     shell(lived).run("-w", "novel", "export", str(out))
     out.write_bytes(out.read_bytes()[:-2000])
@@ -256,7 +256,7 @@ def test_a_cut_archive_is_refused_with_its_line(lived: Path, tmp_path: Path) -> 
 
 
 def test_a_plan_that_no_longer_holds_is_refused(two: tuple[Shell, Shell, Path]) -> None:
-    """X1: what was accepted is what was shown, or nothing happens."""
+    """H4: what was accepted is what was shown, or nothing happens."""
     first, second, out = two
     first.put("The anchor is heavy")
     first.run("export", "--all", str(out))
@@ -314,7 +314,7 @@ def killed(home: Shell, what: str, after: int, *args: str) -> bool:
 
 
 def test_a_killed_export_leaves_no_half(lived: Path, tmp_path: Path) -> None:
-    """X1: the file that was there stays until the new one is whole."""
+    """H4: the file that was there stays until the new one is whole."""
     out = tmp_path / "out.jsonl"
     out.write_bytes(b"what was there")
     for after in (1, 40):
@@ -327,7 +327,7 @@ def test_a_killed_export_leaves_no_half(lived: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("args", [["--all"], []], ids=["all", "workspace"])
 def test_a_killed_import_goes_on(lived: Path, tmp_path: Path, args: list[str]) -> None:
-    """X1: killed again and again while rows come in, an import ends with the same as one that nobody killed."""
+    """H4: killed again and again while rows come in, an import ends with the same as one that nobody killed."""
     out, again, here = tmp_path / "out.jsonl", tmp_path / "again.jsonl", shell(tmp_path / "here")
     shell(lived).run("-w", "novel", "export", *args, str(out))
     if not args:
@@ -343,7 +343,7 @@ def test_a_killed_import_goes_on(lived: Path, tmp_path: Path, args: list[str]) -
 
 
 def test_a_killed_merge_goes_on(lived: Path, tmp_path: Path) -> None:
-    """X1: killed again and again while things are merged, it ends with the same entries, each once."""
+    """H4: killed again and again while things are merged, it ends with the same entries, each once."""
     out = tmp_path / "out.jsonl"
     shell(lived).run("-w", "novel", "export", str(out))
     ended = []
@@ -376,7 +376,7 @@ def every(memory: Lukasa) -> list[Any]:
 
 
 def test_pages_can_be_read(lived: Path, tmp_path: Path) -> None:
-    """X1: a folder with an index, a page for each entry with its front matter, and names that any system takes."""
+    """H4: a folder with an index, a page for each entry with its front matter, and names that any system takes."""
     home, folder = shell(tmp_path / "data"), tmp_path / "pages"
     home.put("Ines: the harbour master? <b>bold</b> [[link]] CON")
     home.put("../../etc/passwd is a path")
@@ -403,7 +403,7 @@ def test_pages_can_be_read(lived: Path, tmp_path: Path) -> None:
 
 
 def test_the_schema_describes_every_line(lived: Path, tmp_path: Path) -> None:
-    """X1: the published JSON Schema accepts each line of a real export, and knows each kind of line."""
+    """H4: the published JSON Schema accepts each line of a real export, and knows each kind of line."""
     home, out = shell(lived), tmp_path / "out.jsonl"
     home.run("export", "--all", "--vectors", str(out))
     schema = json.loads(home.run("export", "--schema"))
@@ -415,7 +415,7 @@ def test_the_schema_describes_every_line(lived: Path, tmp_path: Path) -> None:
 
 
 def test_only_the_owner_takes_memory_out(tmp_path: Path) -> None:
-    """X1, S2: there is no way to an export for an agent: the handle of one has none."""
+    """H4, S2: there is no way to an export for an agent: the handle of one has none."""
     with Lukasa.open(tmp_path / "data", embedder="none") as memory:
         agent = memory.workspace("main").acting(agent="claude")
         assert not hasattr(agent, "export")

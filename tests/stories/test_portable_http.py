@@ -32,7 +32,7 @@ def upload(client: Client, data: bytes, query: str = "") -> Any:
 
 
 def test_a_download_is_an_upload_elsewhere(house: Running, tmp_path: Path) -> None:
-    """X1: what one server gives out, another takes in: shown first, then exactly that by its digest."""
+    """H4: what one server gives out, another takes in: shown first, then exactly that by its digest."""
     got = house.owner().get("/v1/workspaces/main/export")
     assert (got.status, got.headers["content-type"]) == (200, "application/gzip")
     assert got.headers["content-disposition"] == 'attachment; filename="lukasa-workspace.jsonl.gz"'
@@ -53,7 +53,7 @@ def test_a_download_is_an_upload_elsewhere(house: Running, tmp_path: Path) -> No
 
 
 def test_all_memory_is_one_download(house: Running) -> None:
-    """X1: the account with all workspaces, and the account alone."""
+    """H4: the account with all workspaces, and the account alone."""
     for query, stores in (("", 3), ("?what=account", 1)):
         got = house.owner().get(f"/v1/export{query}")
         kinds = [json.loads(line)["record"] for line in gzip.decompress(got.body).splitlines()]
@@ -64,7 +64,7 @@ def test_all_memory_is_one_download(house: Running) -> None:
 
 @pytest.mark.parametrize("who", ["stranger", "reader", "everything"])
 def test_nobody_else_takes_memory_out_or_in(house: Running, who: str) -> None:
-    """X1, S2: no grant opens a file of everything, and none may bring one in; the body is not even read."""
+    """H4, S2: no grant opens a file of everything, and none may bring one in; the body is not even read."""
     can = {"reader": ("read",), "everything": EVERYTHING}.get(who)
     caller = house.stranger() if can is None else house.granted(*can, name=who, workspaces=("main",))
     status = 401 if who == "stranger" else 403
@@ -74,7 +74,7 @@ def test_nobody_else_takes_memory_out_or_in(house: Running, who: str) -> None:
 
 
 def test_an_upload_may_be_large_and_must_be_an_export(house: Running) -> None:
-    """X1: more than another request may send is taken, verified, and refused with the line that is wrong."""
+    """H4: more than another request may send is taken, verified, and refused with the line that is wrong."""
     data = gzip.decompress(house.owner().get("/v1/export").body)
     assert upload(house.owner(), data.replace(b"forty", b"fifty")).json["type"].endswith("unreadable-export")
     answer = upload(house.owner(), b"x" * (MAX_BODY + 10))
@@ -83,7 +83,7 @@ def test_an_upload_may_be_large_and_must_be_an_export(house: Running) -> None:
 
 
 def test_a_change_from_the_page_needs_its_token(house: Running) -> None:
-    """X1, S5: another site cannot make the owner's browser import a file."""
+    """H4, S5: another site cannot make the owner's browser import a file."""
     owner = house.owner()
     bare = Client(owner.port, {name: value for name, value in owner.headers.items() if name != "x-csrf-token"})
     assert upload(bare, b"anything").status == 403
