@@ -120,7 +120,7 @@ def test_every_tool_answers_as_its_schema_says(memory: Lukasa) -> None:
         await use("memory_context", query="villain")
         changed = await use("memory_update", id=id, content="The villain is called Morgana.", expected_version=1)
         assert changed["outcome"] == "updated"
-        for tool in ("memory_get", "memory_history", "memory_standing", "memory_corroborate"):
+        for tool in ("memory_get", "memory_history", "memory_standing", "memory_corroborate", "memory_cite"):
             await use(tool, id=id)
         await use("memory_list")
         assert (await use("memory_forget", id=id, reason="asked to"))["entry"]["state"] == "forgotten"

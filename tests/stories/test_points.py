@@ -76,12 +76,19 @@ def fading(world: Workspace) -> str:
     return world.put("workspace", "Rowed over the lake in the rain", kind="episodic").id
 
 
+def citing(world: Workspace) -> str:
+    mayor, other = rivals(world)
+    return world.cite(mayor, f"memory:{other}").entry.id
+
+
 def session(folder: Path) -> Path:
     return claude(folder / "session.jsonl", [("user", "We always deploy with make ship")])
 
 
 NOBODY = "01890000-0000-7000-8000-000000000000"
 CASES: dict[str, Case] = {
+    "cite": Case(lambda w, _: citing(w), lambda w, _: w.cite(fading(w), "memory:nobody")),
+    "verify_citations": Case(lambda w, _: (citing(w), w.verify_citations()), lambda w, _: w.verify_citations("nobody")),
     "put": Case(lambda w, _: w.put("workspace", FACT), lambda w, _: w.put("workspace", "")),
     "put_many": Case(lambda w, _: w.put_many("workspace", [FACT]), lambda w, _: w.put_many("workspace", "text")),
     "update": Case(
@@ -214,6 +221,7 @@ READING = {
     *("get_document", "channels", "conversations", "conversation", "read_note", "notes", "jobs", "job", "job_steps"),
     *("scrub_plan", "purge_plan", "transcripts", "transcript", "said", "search_transcripts", "events", "verify"),
     *("check", "outbound", "grounds", "grounds_of", "bookmarks"),
+    *("in_project", "citations", "shown", "token_use", "unused", "disclose", "expect"),
 }
 
 
