@@ -87,8 +87,12 @@ def share(asked: Sequence[Question], answers: Callable[[Question], bool]) -> str
 def written(folder: Path, parsed: dict[str, ParsedDocument]) -> Path:
     """Write texts as files, for a corpus that is none yet."""
     for name, document in parsed.items():
-        (folder / f"{name}.txt").write_text(document.body)
+        (folder / file_of(name)).write_text(document.body)
     return folder
+
+
+def file_of(session: str) -> str:
+    return f"{session.replace('/', '-')}.txt"
 
 
 def speed(count: int) -> str:
@@ -178,8 +182,8 @@ def main() -> None:
     if given.data is not None:
         talks, about = conversations(given.data)
         with tempfile.TemporaryDirectory() as place:
-            named = [Question(f"{q.document}.txt", q.answer, q.question) for q in about]
-            files = {f"{name}.txt": document for name, document in talks.items()}
+            named = [Question(file_of(q.document), q.answer, q.question) for q in about]
+            files = {file_of(name): document for name, document in talks.items()}
             folder = written(Path(place), talks)
             table = grid(heads, recall(folder, files, named, embedder))
         body += f"\n**Conversations (LoCoMo)**, {len(about)} questions over {len(talks)} documents.\n\n{table}\n"

@@ -96,7 +96,7 @@ def test_neither_search_brings_the_others_text(
         tool("corpus_search", query=asked),
         tool("corpus_read", document="0.md"),
     ]
-    assert MEMORY in of_memory[1]
+    assert MEMORY in of_memory[3]
     assert MEMORY in of_memory[4]
     assert [one for one in of_memory if CORPUS in one.replace(f"{CORPUS} {asked}", "")] == []
     assert [one for one in of_documents if MEMORY in one] == []
