@@ -159,7 +159,7 @@ EXAMPLES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "memory_update": ({"id": "{entry}"}, {"importance": 0.9}),
     "memory_forget": ({"id": "{entry}"}, {}),
     "memory_corroborate": ({"id": "{entry}"}, {}),
-    "memory_cite": ({"id": "{entry}"}, {"cites": ["url:https://host.example/{fresh}"]}),
+    "memory_cite": ({"id": "{entry}"}, {"cites": ["url:https://host.example/{mark}"]}),
     "memory_verify": ({}, {}),
     "memory_restore": ({"id": "{gone}"}, {}),
     "memory_undo": ({"id": "{gone}"}, {}),
