@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
-from typing import Literal, NamedTuple
-
-from msgspec import Struct
+from typing import NamedTuple
 
 from lukasa.model.errors import InvalidInput
-from lukasa.model.submission import Change, How
+from lukasa.model.submission import Change, How, Run
 
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.*)")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -113,13 +111,6 @@ def _passage(body: str, quoted: str) -> tuple[int, int]:
 
 
 # The difference of two texts
-
-
-class Run(Struct, frozen=True):
-    """A stretch of text that both versions have, or only one of them; `cut` stands for a stretch that is left out."""
-
-    kind: Literal["same", "removed", "added", "cut"]
-    text: str
 
 
 def difference(before: str, after: str) -> tuple[Run, ...]:

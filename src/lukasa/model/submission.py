@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -38,6 +39,13 @@ class Change(Struct, frozen=True):
     how: How
     text: str
     place: str = ""
+
+
+class Run(Struct, frozen=True):
+    """A stretch of text that both versions have, or only one of them; `cut` stands for a stretch that is left out."""
+
+    kind: Literal["same", "removed", "added", "cut"]
+    text: str
 
 
 class Submission(Struct, frozen=True):
@@ -88,6 +96,20 @@ class Submission(Struct, frozen=True):
             return replace(self, title="", change=left, note="", reason="", version=self.version + 1)
         gone = {"state": SubmissionState.REMOVED, "reason": REMOVED}
         return replace(self, title="", change=left, note="", version=self.version + 1, **gone)
+
+
+class Decision(Struct, frozen=True):
+    """A person's acceptance. `text` replaces the submitted one; with `whole`, it is the whole document.
+
+    `retire` lists the memories to retire, None for those that the submission names as made unnecessary. `onto` is the
+    version of the document that the person looked at.
+    """
+
+    reason: str
+    text: str | None = None
+    whole: bool = False
+    retire: tuple[str, ...] | None = None
+    onto: int | None = None
 
 
 class SubmissionMemory(Struct, frozen=True):

@@ -409,9 +409,7 @@ SUBMISSIONS = Table(
     ("id",),
     parts={"change": Change, "origin": Origin},
 )
-OLDEST_SUBMISSIONS = Query(
-    SUBMISSIONS, "id in optional", "state in optional", "document = optional", order="place"
-)
+OLDEST_SUBMISSIONS = Query(SUBMISSIONS, "id in optional", "state in optional", "document = optional", order="place")
 SUBMISSION_MEMORIES = Table(
     "submission_memories", SubmissionMemory, (Column("submission"), Column("entry")), ("submission", "entry")
 )

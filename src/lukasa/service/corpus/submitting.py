@@ -15,13 +15,13 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lukasa.corpus.change import Run, applied, difference, in_one_text
+from lukasa.corpus.change import applied, difference, in_one_text
 from lukasa.model.corpus import DocumentSource
 from lukasa.model.entry import Document, DocumentHead, Entry
 from lukasa.model.errors import DocumentMoved, InvalidInput, InvalidTransition, NotFound, Refused
 from lukasa.model.ids import new_id, parse_id
 from lukasa.model.secrets import holds_secret, redact
-from lukasa.model.submission import Change, How, Submission, SubmissionState
+from lukasa.model.submission import Change, Decision, How, Run, Submission, SubmissionState
 from lukasa.model.values import VISIBILITY, State, Trust, Visibility
 from lukasa.service import inputs
 from lukasa.service.admin.overview import EvidenceQuote, evidence
@@ -54,27 +54,13 @@ class Target(Struct, frozen=True):
     collection: str = "documents"
 
 
-class Decision(Struct, frozen=True):
-    """A person's acceptance. `text` replaces the submitted one; with `whole`, it is the whole document.
-
-    `retire` lists the memories to retire, None for those that the submission names as made unnecessary. `onto` is the
-    version of the document that the person looked at.
-    """
-
-    reason: str
-    text: str | None = None
-    whole: bool = False
-    retire: tuple[str, ...] | None = None
-    onto: int | None = None
-
-
 class OpenSubmission(Struct, frozen=True):
     """A submission with what a person needs to decide about it.
 
     `document` is the document as it is now, None for a new one. `changes` is what the submission changes in it, and
     `since` what somebody else has changed in it since; then `trouble` says what to do. `kept` names memories that are
-    not what they were, or that an acceptance does not retire. `source` is the file or address that the document was
-    read from.
+    not what they were, or that an acceptance does not retire, and `retires` those that it retires if the person says
+    nothing else. `source` is the file or address that the document was read from.
     """
 
     submission: Submission
@@ -85,14 +71,9 @@ class OpenSubmission(Struct, frozen=True):
     trouble: str
     memories: tuple[Entry, ...]
     kept: tuple[LeftAlone, ...]
+    retires: tuple[str, ...]
     quotes: tuple[EvidenceQuote, ...]
     source: str = ""
-
-    @property
-    def retires(self) -> tuple[str, ...]:
-        """The memories that an acceptance retires if the person says nothing else."""
-        spared = {one.id for one in self.kept}
-        return tuple(id for id in self.submission.derivable if id not in spared)
 
 
 class Accepted(Struct, frozen=True):
@@ -132,6 +113,7 @@ def submit(
     _fits(about, change)
     if len(ctx.local.submissions(states={SubmissionState.OPEN}, limit=MOST_WAITING)) >= MOST_WAITING:
         raise Refused(f"{MOST_WAITING} submissions wait already", fix="ask the author to look into the review inbox")
+    now = ctx.now
     made = Submission(
         id=new_id(),
         document=about.key,
@@ -143,8 +125,8 @@ def submit(
         derivable=unneeded,
         origin=ctx.origin.capped(*(one.trust for one in found)),
         note=inputs.label(note, "note") if note else "",
-        created_at=ctx.now,
-        updated_at=ctx.now,
+        created_at=now,
+        updated_at=now,
         keys=dict(ctx.tenancy),
     )
     save = SaveSubmission(made, 0)
@@ -365,6 +347,8 @@ def looked_at(ctx: CallContext, submission: Submission) -> OpenSubmission:
         trouble = "the document has changed since: look at both, then edit"
     if submission.base and not about.there:
         trouble, changes = "the document was removed since", ()
+    kept = tuple(_spared(submission, there))
+    spared = {one.id for one in kept}
     said = tuple(quote for _, entry in there.values() for quote in evidence(ctx, entry.id))
     return OpenSubmission(
         submission=submission,
@@ -374,7 +358,8 @@ def looked_at(ctx: CallContext, submission: Submission) -> OpenSubmission:
         since=since,
         trouble=trouble,
         memories=tuple(entry for _, entry in there.values()),
-        kept=tuple(_spared(submission, there)),
+        kept=kept,
+        retires=tuple(id for id in submission.derivable if id not in spared),
         quotes=said,
         source=about.source.location if about.source is not None else "",
     )
@@ -602,20 +587,19 @@ def _take_back(ctx: CallContext, id: str, cause: str) -> TakenBack:
         state = "is not there" if submission is None else f"is {submission.state}"
         raise InvalidTransition(f"submission {id} {state}: there is nothing to take back", fix="choose another one")
     about = _known(ctx, submission.document)
-    if about.at != submission.accepted:
+    made = ctx.local.document_version(submission.document, submission.accepted)
+    if about.at != submission.accepted and (about.document is None or made is None or made.body != about.body):
         raise DocumentMoved(
             f"document {submission.document[:60]!r} has changed again since: it is at version {about.at}",
             diff="",
-            fix="take the later change back first",
+            fix="take the later change back first, or write the document as it should be",
         )
     before = ctx.local.document_version(submission.document, submission.accepted - 1)
     document = about.document
     if document is None:
         raise NotFound(f"document {submission.document[:60]!r} is not there", fix="nothing to take back")
-    if before is None or before.removed:
-        restored = replace(document, removed=True, body="")
-    else:
-        restored = replace(before, removed=False)
+    gone = before is None or before.removed
+    restored = replace(document, removed=gone, body="" if before is None or gone else before.body)
     split = () if restored.removed else passages.of_text(ctx, restored, _common_tags(ctx, about))
     saved, changed = documents.next_version(ctx, restored, about.at, split, about.source)
     retired = [one for one in _entries(ctx, submission.retired).values() if _left_since(one[0], one[1], submission)]

@@ -7,9 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from lukasa.model.errors import InvalidInput, Refused
+from lukasa.model.submission import Decision
 from lukasa.service import curation, inputs, upkeep
 from lukasa.service.call import Bound
-from lukasa.service.corpus.submitting import Decision
 from lukasa.service.instrument import verb
 
 if TYPE_CHECKING:

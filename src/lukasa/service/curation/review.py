@@ -17,7 +17,7 @@ from lukasa.model.entry import DocumentHead, Entry, Rivalry
 from lukasa.model.errors import InvalidInput, InvalidTransition, NotFound
 from lukasa.model.ids import parse_id
 from lukasa.model.selection import Selection
-from lukasa.model.submission import Submission
+from lukasa.model.submission import Decision, Submission
 from lukasa.model.values import Outcome, Relation, State, Trust, Visibility
 from lukasa.read.fold import in_time
 from lukasa.service import inputs
@@ -25,7 +25,7 @@ from lukasa.service.admin.overview import EvidenceQuote, evidence
 from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.citations import verifying
 from lukasa.service.corpus import submitting
-from lukasa.service.corpus.submitting import Decision, OpenSubmission
+from lukasa.service.corpus.submitting import OpenSubmission
 from lukasa.service.curation import curated_document
 from lukasa.service.entries import revise
 from lukasa.service.entries.corroborate import corroborate

@@ -14,8 +14,8 @@ from lukasa.model.events import Event
 from lukasa.model.ids import parse_id
 from lukasa.model.job import Job
 from lukasa.model.values import VISIBILITY, State, Visibility
+from lukasa.service import corpus
 from lukasa.service.call import CallContext, retry_on_conflict
-from lukasa.service.corpus import submitting
 from lukasa.service.curation import curated_document
 from lukasa.service.entries import pages
 from lukasa.service.entries.revise import (
@@ -71,7 +71,7 @@ def undo(ctx: CallContext, what: str | int, cause: str, *, permit: Permit | None
     try:
         ctx.entry(key)
     except NotFound:
-        if submitting.one_of(ctx, key) is not None:
+        if corpus.submitting.one_of(ctx, key) is not None:
             return _acceptance(ctx, key, cause)
         job = None if ctx.tenancy or not ctx.is_author else ctx.local.job(key)
         if job is not None:
@@ -164,7 +164,7 @@ def _named(ctx: CallContext, event: Event) -> Undone:
 
 def _acceptance(ctx: CallContext, submission: str, cause: str) -> Undone:
     """Take a submission out of its document; it waits for a person again, and its memories hold again."""
-    back = submitting.take_back(ctx, submission, cause)
+    back = corpus.submitting.take_back(ctx, submission, cause)
     return Undone(back.entries, back.kept, document=back.document.id)
 
 

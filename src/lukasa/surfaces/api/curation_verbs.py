@@ -218,13 +218,13 @@ def _within_reach(call: Call, found: InboxOut) -> InboxOut:
         DoubtfulOut(entry=one.entry, why=one.why, quotes=[]) for one in found.doubtful if _sees(call, one.entry.id)
     ]
     submissions = [
-        OpenSubmissionOut(submission=shown, why=one.why, document=one.document, trouble=one.trouble, memories=one.memories)
+        OpenSubmissionOut(
+            submission=shown, why=one.why, document=one.document, trouble=one.trouble, memories=one.memories
+        )
         for one in found.submissions
         if (shown := _submitted(call, one.submission.id)) is not None and all(_sees(call, e.id) for e in one.memories)
     ]
-    return InboxOut(
-        entries=entries, proposals=proposals, rivals=rivals, doubtful=doubtful, submissions=submissions
-    )
+    return InboxOut(entries=entries, proposals=proposals, rivals=rivals, doubtful=doubtful, submissions=submissions)
 
 
 def _submitted(call: Call, id: str) -> SubmissionOut | None:

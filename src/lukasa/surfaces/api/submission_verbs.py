@@ -93,13 +93,13 @@ class OpenSubmissionOut(VerbOutput):
     submission: SubmissionOut
     why: str
     document: ShelvedOut | None = None
-    changes: list[RunOut] = []
-    since: list[RunOut] = []
+    changes: list[RunOut] = Field(default=[])
+    since: list[RunOut] = Field(default=[])
     trouble: str
     memories: list[EntryOut]
-    kept: list[LeftOut] = []
-    retires: list[str] = []
-    quotes: list[WordsOut] = []
+    kept: list[LeftOut] = Field(default=[])
+    retires: list[str] = Field(default=[])
+    quotes: list[WordsOut] = Field(default=[])
     source: str = ""
 
 

@@ -18,7 +18,6 @@ from lukasa.model.entry import Access, Entry, Scope
 from lukasa.read.context import Context
 from lukasa.read.rank import Earlier, Hit, Score
 from lukasa.service.citations.verifying import EntryCitations
-from lukasa.service.corpus.submitting import OpenSubmission
 from lukasa.service.entries.put import Written
 from lukasa.service.retrieval.read import Recall
 from lukasa.storage.operations import Verdict
@@ -46,11 +45,6 @@ def plain(value: Any) -> Any:
 
 def _fields(value: Any) -> dict[str, Any]:
     return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
-
-
-@plain.register
-def _(value: OpenSubmission) -> Any:
-    return {**_fields(value), "retires": list(value.retires)}
 
 
 @plain.register
