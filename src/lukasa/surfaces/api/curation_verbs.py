@@ -13,7 +13,7 @@ from pydantic import Field
 
 from lukasa.model.errors import NotFound
 from lukasa.model.grant import Capability
-from lukasa.surfaces.api.shapes import EntryOut, NamedListOut, NamedOut, WordsOut
+from lukasa.surfaces.api.shapes import EntryOut, NamedListOut, NamedOut, UndoneOut, WordsOut
 from lukasa.surfaces.api.submission_verbs import LeftOut, OpenSubmissionOut, ShelvedOut, SubmissionOut
 from lukasa.surfaces.api.verb import Call, NoInput, Verb, VerbInput, VerbOutput
 
@@ -273,6 +273,11 @@ def reject(call: Call, given: DecideIn) -> DecidedOut:
     return DecidedOut.of(call.workspace.reject(given.id, **_said(given)))
 
 
+def take_back(call: Call, given: DecideIn) -> UndoneOut:
+    call.workspace.get_submission(given.id)  # entries have an undo of their own
+    return UndoneOut.of(call.workspace.undo(given.id, given.reason or "undone on request"))
+
+
 class SettleIn(DecideIn):
     id: str = Field(description="Id of one of two entries that wait for a decision.")
     other: str = Field(description="Id of the other one.")
@@ -351,6 +356,20 @@ REVIEW_VERBS = (
         DecideIn,
         DecidedOut,
         reject,
+        mutates=True,
+        owner_only=True,
+        tool=False,
+    ),
+    Verb(
+        "review_undo",
+        "Take back the acceptance of a submission: its document has its text of before, the memories that were retired "
+        "hold again, and it waits again.",
+        Capability.REVIEW,
+        "POST",
+        f"{_REVIEW}/{{id}}/undo",
+        DecideIn,
+        UndoneOut,
+        take_back,
         mutates=True,
         owner_only=True,
         tool=False,

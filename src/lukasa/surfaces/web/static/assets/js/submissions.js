@@ -133,7 +133,7 @@ export function panel(page, query, title) {
 function past(page, one, shown) {
   const said = h("div");
   const undo = async () => {
-    await page.api.post(`entries/${one.id}/undo`, {});
+    await page.api.post(`review/${one.id}/undo`, {});
     toast(`Document ${one.document} has its text of before, and the submission waits again.`);
     shown.again();
   };
