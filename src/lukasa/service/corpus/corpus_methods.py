@@ -11,7 +11,7 @@ from lukasa.service.call import Bound
 from lukasa.service.instrument import verb
 
 if TYPE_CHECKING:
-    from lukasa.model.corpus import AddedFile, AddedFiles
+    from lukasa.model.corpus import AddedFile, AddedFiles, Watch
     from lukasa.service.corpus.adding import Tell
     from lukasa.service.corpus.documents import DocumentAbout
     from lukasa.service.corpus.reading import Stretch
@@ -89,6 +89,22 @@ class CorpusMethods(Bound, frozen=True):
         """Add the bytes of a file under a name. The same name is the next version of the same document."""
         shelf = corpus.adding.Shelf.checked(collection, tags, origin, lifecycle, weight, standing)
         return corpus.adding.add_bytes(self.ctx, name, data, media_type, shelf)
+
+    @verb("corpus", "watch")
+    def watch_folder(
+        self, folder: str, *, collection: str | None = None, tell: Tell | None = None
+    ) -> tuple[Watch, AddedFiles]:
+        """Add a folder and follow it: the worker takes over what changes, comes and goes in it."""
+        return corpus.watching.watch(self.ctx, folder, collection, tell or corpus.adding.silent)
+
+    @verb("corpus", "unwatch")
+    def unwatch(self, folder: str) -> Watch:
+        """Follow a folder no longer, by its path or the id of its watch. Its documents stay."""
+        return corpus.watching.unwatch(self.ctx, folder)
+
+    def watches(self) -> list[Watch]:
+        """Return what the worker follows, with what it last found wrong."""
+        return corpus.watching.watches(self.ctx)
 
     @verb("document", "remove")
     def remove_document(self, id: str) -> Document:

@@ -88,7 +88,7 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
         "action": CommandEntry("page_commands", "Link an action to the entries that it rests on."),
     },
     "Look things up": {
-        "corpus": CommandEntry("corpus_commands", "Add documents, and look things up in them, apart from memory."),
+        "corpus": CommandEntry("corpus_commands", "Add documents, and look things up in them."),
     },
     "Learn from sessions": {
         "observe": CommandEntry(
