@@ -112,7 +112,7 @@ class Things(dict[str, str]):
         return self._world.put(self._tier, f"The mayor of {self['fresh']} is Omar").id
 
     def _accepted(self) -> str:
-        made = self._memory.existing(self._world.name).submit(f"guide {self['fresh']}", memories=[self["entry"]])
+        made = self._world.submit(f"guide {self['fresh']}", memories=[self["entry"]])
         return self._memory.existing(self._world.name).approve(made.id).id
 
     def _session(self) -> str:
@@ -163,7 +163,7 @@ EXAMPLES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "memory_update": ({"id": "{entry}"}, {"importance": 0.9}),
     "memory_forget": ({"id": "{entry}"}, {}),
     "memory_corroborate": ({"id": "{entry}"}, {}),
-    "memory_cite": ({"id": "{entry}"}, {"cites": ["url:https://host.example/{fresh}"]}),
+    "memory_cite": ({"id": "{entry}"}, {"cites": ["url:https://host.example/{mark}"]}),
     "memory_verify": ({}, {}),
     "memory_restore": ({"id": "{gone}"}, {}),
     "memory_undo": ({"id": "{gone}"}, {}),
@@ -396,6 +396,7 @@ WHOLE = {
     "job_get",
     "job_retry",
     "job_cancel",
+    "review_undo",
 }
 # Verbs that take the id of something that one tenant alone has.
 OF_A_TENANT = sorted(
