@@ -324,6 +324,7 @@ class SurveyOut(VerbOutput):
     held: int
     proposals: int
     rivals: int
+    submissions: int
     jobs: dict[str, int]
     vectors: VectorsOut | None = None
     events: int

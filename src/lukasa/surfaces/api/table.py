@@ -9,6 +9,7 @@ from lukasa.surfaces.api import (
     curation_verbs,
     memory_verbs,
     overview_verbs,
+    submission_verbs,
 )
 from lukasa.surfaces.api.verb import Verb
 
@@ -16,6 +17,7 @@ VERBS: tuple[Verb, ...] = (
     *memory_verbs.VERBS,
     *corpus_verbs.VERBS,
     *curation_verbs.VERBS,
+    *submission_verbs.VERBS,
     *conversation_verbs.VERBS,
     *overview_verbs.VERBS,
     *admin_verbs.VERBS,
