@@ -12,6 +12,7 @@ from msgspec import Struct, field
 
 from lukasa.model.conversation import Conversation
 from lukasa.model.corpus import ParsedDocument, Passage
+from lukasa.model.discovery import Feed, FeedLink, Repository
 from lukasa.model.errors import ChatRefused, InvalidInput
 from lukasa.model.source_text import SourceText
 from lukasa.model.transcript import Role
@@ -335,6 +336,26 @@ class Fetcher(Protocol):
         `public_only` is for a URL that a public page named: it must not reach what the owner allows besides. `robots`
         is for a URL that nobody asked for by itself: the site's robots.txt may refuse it.
         """
+        ...
+
+
+class Web(Fetcher, Protocol):
+    """What the web holds besides single files: repositories, and feeds."""
+
+    def clone(self, url: str, *, local: bool = False) -> Repository:
+        """The newest commit of the repository at a URL; with `local` also at a file:// URL.
+
+        Raises AddressRefused, FetchFailed if there is no repository, GitMissing without git.
+        """
+        ...
+
+    def is_feed(self, fetched: Fetched) -> bool: ...
+    def feed(self, fetched: Fetched) -> Feed:
+        """The feed that was fetched. Raises UnreadableDocument if it is none."""
+        ...
+
+    def feed_links(self, fetched: Fetched) -> tuple[FeedLink, ...]:
+        """The feeds that a page names."""
         ...
 
 

@@ -5,14 +5,17 @@ No cookie, credential or proxy takes part. No link is followed except a redirect
 
 from __future__ import annotations
 
+import re
 import ssl
 import time
 from collections.abc import Mapping
 from urllib.parse import urljoin
 from urllib.robotparser import RobotFileParser
 
+from lukasa.model.discovery import Feed, FeedLink, Repository
 from lukasa.model.errors import AddressRefused, FetchFailed
 from lukasa.ports import Fetched
+from lukasa.providers.web import feeds, repositories
 from lukasa.providers.web.addresses import ALLOW, AddressGuard, Target, is_public, read_allowed, read_url
 from lukasa.providers.web.exchange import Answer, WebLimits, exchange
 
@@ -23,6 +26,8 @@ _REDIRECTS = (301, 302, 303, 307, 308)
 _HEADERS = {"User-Agent": AGENT, "Accept": "*/*", "Accept-Encoding": "gzip", "Connection": "close"}
 _MOST_SAID = 1_000  # characters of an ETag or a date that are sent back
 _ROBOTS = 512 * 1024  # bytes
+_REFS = "/info/refs?service=git-upload-pack"
+_DUMB = re.compile(rb"[0-9a-f]{40}([0-9a-f]{24})?\trefs/")
 
 
 def open_fetcher(env: Mapping[str, str]) -> WebFetcher:
@@ -59,6 +64,43 @@ class WebFetcher:
             f"{url[:120]!r} redirects more than {self.limits.redirects} times",
             fix="give the address of the page itself",
         )
+
+    def clone(self, url: str, *, local: bool = False) -> Repository:
+        """Return the newest commit of a repository; see `lukasa.ports.Web`."""
+        repositories.refuse_other(url)
+        if url.lower().startswith("file:"):
+            if not local:
+                raise AddressRefused(
+                    f"{url[:120]!r} is a folder of this machine",
+                    fix="the owner may give it at the command line: `lukasa discover file://…`",
+                )
+            return repositories.clone_local(url)
+        target = read_url(url)
+        base = Target(target.scheme, target.host, target.port, target.path.partition("?")[0].rstrip("/")).url
+        found = self.fetch(base + _REFS)
+        kind = found.media_type.partition(";")[0].strip()
+        smart = kind == "application/x-git-upload-pack-advertisement"
+        if not smart and not _DUMB.match(found.data or b""):
+            raise FetchFailed(f"there is no git repository at {url[:120]!r}", fix="give the address that git clones")
+        # Like a redirect: a public page must not lead into networks that only the owner may name.
+        return repositories.clone_web(
+            found.url.removesuffix(_REFS), self.guard, smart=smart, public_only=found.public, url=url
+        )
+
+    def is_feed(self, fetched: Fetched) -> bool:
+        """Say whether what was fetched is a feed."""
+        return feeds.is_feed(fetched.data or b"", fetched.media_type)
+
+    def feed(self, fetched: Fetched) -> Feed:
+        """Return the feed that was fetched."""
+        return feeds.read_feed(fetched.data or b"", fetched.url)
+
+    def feed_links(self, fetched: Fetched) -> tuple[FeedLink, ...]:
+        """Return the feeds that a page names."""
+        kind = fetched.media_type.partition(";")[0].strip().lower()
+        if kind not in ("text/html", "application/xhtml+xml", ""):
+            return ()
+        return feeds.feed_links((fetched.data or b"").decode("utf-8", "replace"), fetched.url)
 
     def _ask(
         self, target: Target, headers: Mapping[str, str], ends: float, public_only: bool, limits: WebLimits
