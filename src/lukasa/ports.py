@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_che
 from msgspec import Struct, field
 
 from lukasa.model.conversation import Conversation
-from lukasa.model.corpus import ParsedDocument, Passage
+from lukasa.model.corpus import FoundFile, FoundFiles, ParsedDocument, Passage
 from lukasa.model.discovery import Feed, FeedLink, Repository
 from lukasa.model.errors import ChatRefused, InvalidInput
 from lukasa.model.source_text import SourceText
@@ -307,6 +307,25 @@ class DocumentParser(Protocol):
         Raises UnreadableDocument for bytes that are no document, or one beyond the bounds; MissingExtra if the format
         needs a package that is not installed.
         """
+        ...
+
+
+class DocumentFiles(Protocol):
+    """Files of this machine that may become documents. They are read, and never written."""
+
+    def find(self, path: str) -> FoundFiles:
+        """The file at a path, or those of the folder there that hold documents.
+
+        NotFound if there is nothing, InvalidInput for what is neither a file nor a folder, or has too many files.
+        """
+        ...
+
+    def read(self, file: FoundFile) -> bytes:
+        """The bytes of a file. UnreadableFile if it is gone, closed to this user, too large or no regular file."""
+        ...
+
+    def gone(self, location: str) -> bool:
+        """Whether there is no file at a path any more; False as well if nobody can know."""
         ...
 
 

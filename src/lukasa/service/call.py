@@ -27,8 +27,10 @@ from lukasa.ports import (
     Clock,
     CuratedFile,
     DecisionFolder,
+    DocumentFiles,
     DocumentParser,
     Embedder,
+    Fetcher,
     LogFile,
     NoticeChannel,
     ProjectFiles,
@@ -65,6 +67,8 @@ class CallContext(Sight, frozen=True, kw_only=True):
     transcripts: Callable[[], TranscriptReader] | None = None  # opened when a session file is read
     parser: Callable[[], DocumentParser] | None = None  # opened when a document is read
     splitter: Splitter | None = None  # cuts a document into passages
+    files: Callable[[], DocumentFiles] | None = None  # files of this machine that may become documents
+    fetcher: Callable[[], Fetcher] | None = None  # gets what a URL names
     prompts: Path | None = None  # the folder of the owner's own prompts
     chat: Callable[[], Chat] | None = None  # opens the language model, if the settings name one
     curated_file: CuratedFile | None = None  # the file of the curated document, if the spec asks for one

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from lukasa.model import submodules
 
-__all__ = ["canonical", "documents", "passages", "search"]
+__all__ = ["adding", "canonical", "documents", "locations", "passages", "reading", "search"]
 
 if TYPE_CHECKING:
-    from lukasa.service.corpus import canonical, documents, passages, search
+    from lukasa.service.corpus import adding, canonical, documents, locations, passages, reading, search
 else:
     __getattr__ = submodules(__name__, __all__)

@@ -11,6 +11,10 @@ from lukasa.service.call import Bound
 from lukasa.service.instrument import verb
 
 if TYPE_CHECKING:
+    from lukasa.model.corpus import AddedFile, AddedFiles
+    from lukasa.service.corpus.adding import Tell
+    from lukasa.service.corpus.documents import DocumentAbout
+    from lukasa.service.corpus.reading import Stretch
     from lukasa.service.corpus.search import Hit
 
 
@@ -45,6 +49,47 @@ class CorpusMethods(Bound, frozen=True):
             tags=tags,
         )
 
+    @verb("corpus", "add")
+    def add_to_corpus(
+        self,
+        *locations: str,
+        collection: str | None = None,
+        tags: Sequence[str] | None = None,
+        origin: str | None = None,
+        lifecycle: str | None = None,
+        weight: float | None = None,
+        standing: str | None = None,
+        prune: bool = False,
+        dry_run: bool = False,
+        tell: Tell | None = None,
+    ) -> AddedFiles:
+        """Add files, folders and addresses to the corpus, and say what became of each.
+
+        Unchanged files are left alone. What is not given stays as a document has it. With `prune`, documents whose
+        files are gone from a folder are removed. `tell` is told of each file before it is read.
+        """
+        adding = corpus.adding
+        shelf = adding.Shelf.checked(collection, tags, origin, lifecycle, weight, standing)
+        return adding.add(self.ctx, locations, shelf, prune=prune, dry_run=dry_run, tell=tell or adding.silent)
+
+    @verb("corpus", "upload")
+    def add_upload(
+        self,
+        name: str,
+        data: bytes,
+        *,
+        media_type: str = "",
+        collection: str | None = None,
+        tags: Sequence[str] | None = None,
+        origin: str | None = None,
+        lifecycle: str | None = None,
+        weight: float | None = None,
+        standing: str | None = None,
+    ) -> AddedFile:
+        """Add the bytes of a file under a name. The same name is the next version of the same document."""
+        shelf = corpus.adding.Shelf.checked(collection, tags, origin, lifecycle, weight, standing)
+        return corpus.adding.add_bytes(self.ctx, name, data, media_type, shelf)
+
     @verb("document", "remove")
     def remove_document(self, id: str) -> Document:
         """Remove a document, and return it."""
@@ -53,6 +98,14 @@ class CorpusMethods(Bound, frozen=True):
     def get_document(self, id: str, version: int | None = None) -> Document:
         """Return one document, or one version of it."""
         return corpus.documents.get(self.ctx, id, version)
+
+    def about_document(self, id: str) -> DocumentAbout:
+        """Return what is known of a document: its versions, its source, and the entries that rest on it."""
+        return corpus.documents.about(self.ctx, id)
+
+    def collections(self) -> dict[str, int]:
+        """Return how many documents each collection has."""
+        return self.ctx.local.collections()
 
     def documents(self, *, collection: str | None = None, after: str = "", limit: int = 100) -> list[DocumentHead]:
         """Return a page of the documents without their texts, ordered by id, behind the id `after`."""
@@ -75,4 +128,33 @@ class CorpusMethods(Bound, frozen=True):
         """Return the passages of documents that answer a query, best first. Entries are never among them."""
         return corpus.search.search(
             self.ctx, query, limit=limit, collections=collections, tags=tags, documents=documents
+        )
+
+    @verb("corpus", "read")
+    def read_document(
+        self,
+        document: str,
+        *,
+        passage: int | None = None,
+        around: int = 1,
+        section: str | None = None,
+        page: int | None = None,
+        line: int | None = None,
+        start: int | None = None,
+        limit: int = 6_000,
+    ) -> Stretch:
+        """Return a stretch of a document: a passage with those around it, or from a section, a page or a line on.
+
+        `start` goes on from a passage: `next` of the stretch before. At most `limit` characters are returned.
+        """
+        return corpus.reading.read(
+            self.ctx,
+            document,
+            passage=passage,
+            around=around,
+            section=section,
+            page=page,
+            line=line,
+            start=start,
+            limit=limit,
         )

@@ -48,12 +48,17 @@ class Hit(Struct, frozen=True):
     @property
     def place(self) -> str:
         """The place in words: section, page or line."""
-        where = [self.section] if self.section else []
-        if self.page is not None:
-            where.append(f"p. {self.page}")
-        elif self.line is not None:
-            where.append(f"line {self.line}")
-        return ", ".join(where)
+        return place_of(self.section, self.page, self.line)
+
+
+def place_of(section: str, page: int | None, line: int | None) -> str:
+    """A place in a document in words: section, page or line."""
+    where = [section] if section else []
+    if page is not None:
+        where.append(f"p. {page}")
+    elif line is not None:
+        where.append(f"line {line}")
+    return ", ".join(where)
 
 
 def section_of(passage: Passage) -> str:

@@ -110,7 +110,9 @@ def _unembedded(ctx: CallContext) -> bool:
         return False
     model = ctx.embedder.model
     stores = (ctx.local, ctx.account)
-    return any(store.unembedded(model, 1) for store in stores) or bool(ctx.local.unembedded_items(model, "", 1))
+    if any(store.unembedded(model, 1) for store in stores):
+        return True
+    return bool(ctx.local.unembedded_items(model, "", 1) or ctx.local.unembedded_passages(model, 1))
 
 
 def _unindexed(ctx: CallContext) -> bool:

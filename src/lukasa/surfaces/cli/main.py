@@ -87,6 +87,9 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
         "document": CommandEntry("page_commands", "Add, list, show and remove documents that entries can link to."),
         "action": CommandEntry("page_commands", "Link an action to the entries that it rests on."),
     },
+    "Look things up": {
+        "corpus": CommandEntry("corpus_commands", "Add documents, and look things up in them, apart from memory."),
+    },
     "Learn from sessions": {
         "observe": CommandEntry(
             "session_commands", "Store the messages of recorded sessions, and extract facts from them."

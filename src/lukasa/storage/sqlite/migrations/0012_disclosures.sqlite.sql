@@ -1,7 +1,7 @@
 -- The disclosure ledger: one row for each text that went to an agent, numbered by its time like telemetry. Its items are
 -- packed into one text, [id, version, tokens, …], because a row for each entry would take more than twice the space.
 
-PRAGMA user_version = 11;
+PRAGMA user_version = 12;
 
 CREATE TABLE disclosures (
     place INTEGER PRIMARY KEY,
