@@ -4,9 +4,19 @@ from typing import TYPE_CHECKING
 
 from lukasa.model import submodules
 
-__all__ = ["adding", "canonical", "documents", "locations", "passages", "reading", "search"]
+__all__ = ["adding", "canonical", "discovering", "documents", "feeds", "locations", "passages", "reading", "search"]
 
 if TYPE_CHECKING:
-    from lukasa.service.corpus import adding, canonical, documents, locations, passages, reading, search
+    from lukasa.service.corpus import (
+        adding,
+        canonical,
+        discovering,
+        documents,
+        feeds,
+        locations,
+        passages,
+        reading,
+        search,
+    )
 else:
     __getattr__ = submodules(__name__, __all__)

@@ -32,6 +32,7 @@ UPKEEP = frozenset(
         "curate",
         "hide-secrets",
         "index-vectors",
+        "poll",
         "verify",
     }
 )
@@ -76,6 +77,7 @@ def activity(ctx: CallContext, started: datetime | None = None) -> Activity:
         idle_change=any(not _by(event, UPKEEP) for event in _since(ctx, marks.get("idle", 0), head)),
         unreflected=sum(_by(e, {"observe"}) for e in _since(ctx, marks.get("reflect", 0), head, "entry.put")),
         cites=bool(store.newest_citations(limit=1)),
+        feeds=any(one.kind == "feed" and one.due_at <= ctx.now for one in store.watches()),
         untriaged=bool(store.amendments(states=[AmendmentState.PENDING], limit=1)),
     )
 
@@ -142,13 +144,21 @@ class Activity(Struct, frozen=True):
     unindexed: bool = False
     untriaged: bool = False
     cites: bool = False
+    feeds: bool = False
 
 
 def due(spec: MemorySpec, now: datetime, facts: Activity) -> list[JobDraft]:
     """Return the jobs that a spec's triggers ask for, given the activity."""
     regular = _by_clock if spec.triggers.clock else _when_idle
     indexing = [_windowed("index-vectors", "", window("half-hourly", now))] if facts.unindexed else []
-    return [*indexing, *_consolidations(spec, now, facts), *regular(spec, now, facts), *_reflections(spec, now, facts)]
+    polling = [_windowed("poll", "", portion(1, now))] if facts.feeds else []
+    return [
+        *polling,
+        *indexing,
+        *_consolidations(spec, now, facts),
+        *regular(spec, now, facts),
+        *_reflections(spec, now, facts),
+    ]
 
 
 def triggers(spec: MemorySpec) -> frozenset[str]:
