@@ -1,7 +1,7 @@
 """Discover a page or a repository: fetch it, say what it is and how near it is to what is remembered, and keep a note.
 
     discover        fetch → relevance → note of a model, or an excerpt → one document, one line of the log
-    └ _looked       a page, or the README, some documents and a summary of a repository
+    └ looked        a page, or the README, some documents and a summary of a repository
     └ kept          what was discovered before, newest first
 
 A discovery is a document of the corpus, from the web and unverified. It is committed in one transaction, so one that
@@ -13,42 +13,38 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import unquote, urldefrag, urlsplit
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from lukasa.corpus import discovery_note
 from lukasa.corpus.discovery_note import Written
 from lukasa.corpus.relevance import main_words, relevance
 from lukasa.curated import slog
-from lukasa.model.corpus import DocumentSource, ParsedDocument, Part
+from lukasa.model.corpus import DocumentSource, ParsedDocument
 from lukasa.model.discovery import (
     COLLECTION,
     ORIGIN,
     STANDING,
     Discovered,
     Discovery,
-    FeedItem,
-    FeedLink,
-    Kind,
     Outcome,
     Relevance,
-    Repository,
 )
 from lukasa.model.entry import Document, DocumentHead
-from lukasa.model.errors import ChatError, FetchFailed, InvalidInput, Refused, UnreadableDocument
+from lukasa.model.errors import ChatError, InvalidInput, Refused
 from lukasa.model.secrets import redact, redact_all
 from lukasa.model.telemetry import Spending, TelemetryEvent
 from lukasa.model.text import terms
 from lukasa.model.values import Trust
-from lukasa.ports import Fetched, Message, Web
+from lukasa.ports import Message
 from lukasa.read.excerpt import excerpt
 from lukasa.service import inputs, retrieval
 from lukasa.service.call import CallContext, retry_on_conflict
-from lukasa.service.corpus import adding, documents, passages
+from lukasa.service.corpus import adding, documents, looking, passages
 from lukasa.service.corpus.locations import one_line
+from lukasa.service.corpus.looking import CHOICES, Looked, Request
 from lukasa.service.curation import kept_records
 from lukasa.service.jobs.task import json_object
 from lukasa.service.retrieval.read import ReadRequest
@@ -62,47 +58,14 @@ MOST_TAGS = 8
 MODEL_SECONDS = 60.0
 MOST_CHARACTERS = 400_000  # of a page that are kept
 _REMEMBERED = 10  # entries that the relevance is computed from
-_REPOSITORY = "application/vnd.git"
-_FORGES = frozenset({"github.com", "gitlab.com", "codeberg.org", "bitbucket.org", "git.sr.ht"})
 
-Choice = Literal["auto", "page", "repository"]
-_CHOICES: tuple[Choice, ...] = ("auto", "page", "repository")
 # Asks a model: it gets the instructions, what is given, and a function that checks the answer.
 Ask = Callable[[str, str, Callable[[Mapping[str, Any]], object]], tuple[str, Mapping[str, Any]]]
 
 
-class Request(Struct, frozen=True):
-    """What to discover, and why."""
-
-    url: str
-    context: str = ""
-    kind: Choice = "auto"
-    tags: tuple[str, ...] = ()
-    local: bool = False
-    """Whether a file:// URL may name a repository of this machine: the owner typed it."""
-    item: FeedItem | None = None
-    """The item of a feed that named the URL: the site's robots.txt is asked, and the item may stand in for its page."""
-    public_only: bool = False
-    whole: bool = False
-    """Whether a page is wanted that may be unchanged, for what it links."""
-
-
-class _Looked(Struct, frozen=True):
-    """What was found at a URL."""
-
-    url: str
-    kind: Kind
-    parsed: ParsedDocument
-    digest: str
-    etag: str = ""
-    modified: str = ""
-    tags: tuple[str, ...] = ()
-    feeds: tuple[FeedLink, ...] = ()
-
-
 def checked(url: str, context: str, kind: str, tags: Sequence[str], *, local: bool = False) -> Request:
     """Return a request of a caller, checked."""
-    chosen = next((one for one in _CHOICES if one == kind), None)
+    chosen = next((one for one in CHOICES if one == kind), None)
     if chosen is None:
         raise InvalidInput(f"a discovery cannot be {str(kind)[:60]!r}", fix="use auto, page or repository")
     where = inputs.label(url, "URL") if len(str(url)) <= inputs.MAX_LABEL else inputs.text(url, "URL", 4_096)
@@ -119,13 +82,6 @@ def require(ctx: CallContext) -> None:
     ctx.require_whole("discover pages")
 
 
-def web(ctx: CallContext) -> Web:
-    """Return the way to the web."""
-    if ctx.fetcher is None:
-        raise InvalidInput("this memory fetches nothing", fix="open memory from a folder")
-    return ctx.fetcher()
-
-
 def discover(ctx: CallContext, request: Request, ask: Ask | None) -> Discovered:
     """Look at a page or a repository, and keep a note. What is kept already and has not changed stays as it is."""
     require(ctx)
@@ -133,12 +89,12 @@ def discover(ctx: CallContext, request: Request, ask: Ask | None) -> Discovered:
     known = next(iter(ctx.local.sources_at(location)), None)
     before = ctx.local.document_heads([known.document]).get(known.document) if known is not None else None
     if known is not None and before is not None and not before.removed and _same_wish(known, request):
-        looked = _looked(ctx, request, known)
+        looked = looking.looked(ctx, request, known)
         if looked is None or looked.digest == known.digest:
             feeds = looked.feeds if looked is not None else ()
             return Discovered(_kept(ctx, before, known), "unchanged", None, feeds)
     else:
-        looked = _looked(ctx, request, None)
+        looked = looking.looked(ctx, request, None)
     assert looked is not None  # a server says "unchanged" only if it was asked
     found = relevance(
         looked.parsed.title, looked.parsed.body, request.context, _remembered(ctx, looked.parsed, request.context)
@@ -155,113 +111,6 @@ def _same_wish(known: DocumentSource, request: Request) -> bool:
     """Say whether a request asks for nothing else than what is kept."""
     said = _facts(known)
     return (not request.context or request.context == said.get("context", "")) and not request.tags
-
-
-# Looking
-
-
-def _looked(ctx: CallContext, request: Request, known: DocumentSource | None) -> _Looked | None:
-    """Return what is at a URL; None if it has not changed since it was `known`."""
-    kind = _kind(request)
-    if kind == "repository":
-        return _repository(ctx, request)
-    if kind == "either":
-        try:
-            return _repository(ctx, request)
-        except FetchFailed:
-            pass  # a page of a forge that is no repository
-    if request.item is not None and not request.item.url:
-        return _of_item(request.item, request.url)
-    etag, modified = (known.etag, known.modified) if known is not None and not request.whole else ("", "")
-    try:
-        fetched = web(ctx).fetch(
-            request.url,
-            etag=etag,
-            modified=modified,
-            public_only=request.public_only,
-            robots=request.item is not None,
-        )
-        return None if fetched.data is None else _page(ctx, request, fetched)
-    except (FetchFailed, UnreadableDocument, Refused):
-        if request.item is None:
-            raise
-        return _of_item(request.item, request.url)
-
-
-def _kind(request: Request) -> str:
-    parts = urlsplit(request.url)
-    if request.kind != "auto":
-        return request.kind
-    if parts.scheme == "file" or parts.path.rstrip("/").endswith(".git") or parts.scheme not in ("http", "https"):
-        return "repository"  # other addresses of git are refused with what to give instead
-    folders = [part for part in parts.path.split("/") if part]
-    forge = (parts.hostname or "").removeprefix("www.") in _FORGES
-    return "either" if forge and len(folders) == 2 and not parts.query else "page"
-
-
-def _page(ctx: CallContext, request: Request, fetched: Fetched) -> _Looked:
-    data = fetched.data or b""
-    if ctx.parser is None:
-        raise InvalidInput("this memory cannot read documents", fix="open memory from a folder")
-    if web(ctx).is_feed(fetched):
-        feed = web(ctx).feed(fetched)
-        parts = tuple(Part(f"{item.title}\n\n{item.summary}".strip(), (feed.title,)) for item in feed.items[:50])
-        parsed = ParsedDocument(feed.title or request.url, "application/xml", parts)
-        links: tuple[FeedLink, ...] = (FeedLink(fetched.url, feed.title),)
-    else:
-        named = urlsplit(fetched.url)
-        name = f"{named.hostname or ''}{unquote(named.path)}"
-        parsed = ctx.parser().parse(data, name=name, media_type=fetched.media_type)
-        links = web(ctx).feed_links(fetched)
-    if not parsed.parts:
-        raise UnreadableDocument(f"{request.url[:200]}: it has no text", fix="give a page that holds text")
-    digest = hashlib.sha256(data).hexdigest()
-    return _Looked(
-        fetched.url,
-        "item" if request.item is not None else "page",
-        parsed,
-        digest,
-        fetched.etag,
-        fetched.modified,
-        feeds=links,
-    )
-
-
-def _of_item(item: FeedItem, url: str) -> _Looked:
-    """Return what a feed itself says of an item whose page cannot be had."""
-    said = item.summary or item.title or url
-    notes = ("its page could not be read; this is the feed's own text",) if item.url else ()
-    parsed = ParsedDocument(item.title or url, "text/plain", (Part(said),), notes=notes)
-    return _Looked(url, "item", parsed, hashlib.sha256(said.encode()).hexdigest())
-
-
-def _repository(ctx: CallContext, request: Request) -> _Looked:
-    found = web(ctx).clone(request.url, local=request.local)
-    parts: list[Part] = []
-    notes: list[str] = []
-    title = ""
-    for file in found.documents:
-        try:
-            if ctx.parser is None:
-                raise InvalidInput("this memory cannot read documents", fix="open memory from a folder")
-            parsed = ctx.parser().parse(file.data, name=file.path)
-        except UnreadableDocument:
-            notes.append(f"{one_line(file.path)} could not be read")
-            continue
-        title = title or parsed.title
-        parts += (replace(part, headings=(one_line(file.path), *part.headings), line=None) for part in parsed.parts)
-    if found.left_out:
-        notes.append(f"{found.left_out} more documents were left out: there is room for a few")
-    parts.append(Part(discovery_note.tree(found), ("Files",)))
-    parsed = ParsedDocument(title or _repository_name(found), _REPOSITORY, tuple(parts), notes=tuple(notes))
-    known = [name.lower() for name, share in discovery_note.languages(found)[:3] if share >= 0.1]
-    return _Looked(
-        request.url, "repository", parsed, hashlib.sha256(found.commit.encode()).hexdigest(), tags=tuple(known)
-    )
-
-
-def _repository_name(found: Repository) -> str:
-    return urlsplit(found.url).path.rstrip("/").rpartition("/")[2].removesuffix(".git") or "repository"
 
 
 # What it means here
@@ -337,7 +186,7 @@ def asker(ctx: CallContext) -> Ask | None:
 def _save(
     ctx: CallContext,
     request: Request,
-    looked: _Looked,
+    looked: Looked,
     found: Relevance,
     written: Written,
     by: str,

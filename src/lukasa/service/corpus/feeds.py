@@ -23,9 +23,10 @@ from lukasa.model.ids import new_id
 from lukasa.ports import Fetched
 from lukasa.service import inputs
 from lukasa.service.call import CallContext, retry_on_conflict
-from lukasa.service.corpus import discovering
-from lukasa.service.corpus.discovering import Ask, Request
+from lukasa.service.corpus import discovering, looking
+from lukasa.service.corpus.discovering import Ask
 from lukasa.service.corpus.locations import one_line
+from lukasa.service.corpus.looking import Request
 from lukasa.service.jobs import allowance
 from lukasa.service.jobs.task import Task, ask
 from lukasa.storage.operations import DropWatch, SaveWatch
@@ -64,7 +65,7 @@ def follow(ctx: CallContext, url: str) -> Watch:
 
 
 def _feed_at(ctx: CallContext, url: str) -> tuple[Fetched, Feed]:
-    web = discovering.web(ctx)
+    web = looking.web(ctx)
     fetched = web.fetch(url)
     if not web.is_feed(fetched):
         links = web.feed_links(fetched)
@@ -155,7 +156,7 @@ def _key(item: FeedItem) -> str:
 
 def look(ctx: CallContext, one: Watch, asking: Callable[[FeedItem], Ask | None]) -> Mapping[str, int]:
     """Ask one feed now. What is wrong with it is noted in its watch, and raises nothing."""
-    web = discovering.web(ctx)
+    web = looking.web(ctx)
     try:
         fetched = web.fetch(one.location, etag=one.etag, modified=one.modified)
         if fetched.data is None:
