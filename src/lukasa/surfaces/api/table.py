@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from lukasa.surfaces.api import admin_verbs, conversation_verbs, curation_verbs, memory_verbs, overview_verbs
+from lukasa.surfaces.api import (
+    admin_verbs,
+    conversation_verbs,
+    curation_verbs,
+    discovery_verbs,
+    memory_verbs,
+    overview_verbs,
+)
 from lukasa.surfaces.api.verb import Verb
 
 VERBS: tuple[Verb, ...] = (
     *memory_verbs.VERBS,
     *curation_verbs.VERBS,
+    *discovery_verbs.VERBS,
     *conversation_verbs.VERBS,
     *overview_verbs.VERBS,
     *admin_verbs.VERBS,
