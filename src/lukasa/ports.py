@@ -324,6 +324,10 @@ class DocumentFiles(Protocol):
         """The bytes of a file. UnreadableFile if it is gone, closed to this user, too large or no regular file."""
         ...
 
+    def absolute(self, path: str) -> str:
+        """The absolute path, whether there is anything or not."""
+        ...
+
     def gone(self, location: str) -> bool:
         """Whether there is no file at a path any more; False as well if nobody can know."""
         ...

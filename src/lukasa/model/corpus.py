@@ -84,7 +84,7 @@ class DocumentSource(Struct, frozen=True):
     read_at: datetime
     etag: str = ""
     modified: str = ""
-    """What the server said of the version: the headers ETag and Last-Modified."""
+    """What the server said of the version: the headers ETag and Last-Modified. Of a file, `modified` is its stamp."""
     notes: tuple[str, ...] = ()
 
 
@@ -145,7 +145,7 @@ class FoundFile(Struct, frozen=True):
     """Its path below the parent of the folder that was named, with `/`: what the document is called."""
     size: int
     stamp: str = ""
-    """What changes with the file: its size and the time of its last change."""
+    """What changes with the file: its size and the time of its last change. Empty for one that has just changed."""
 
 
 class FoundFiles(Struct, frozen=True):

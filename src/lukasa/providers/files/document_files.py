@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
@@ -27,6 +28,7 @@ _LOCKS = frozenset(
 )
 _HEAD = 8192  # bytes that tell a text from other files
 _SHOWN = 200
+_SETTLED = 2.0  # seconds after which a change of a file has another time than the one before
 
 
 class LocalFiles:
@@ -40,7 +42,7 @@ class LocalFiles:
         """Return the file at a path, or the documents of a folder; see `DocumentFiles`."""
         if not path.strip() or "\0" in path:
             raise InvalidInput(f"{path[:_SHOWN]!r} is not a path", fix="name a file or a folder")
-        location = os.path.realpath(os.path.expanduser(path))
+        location = self.absolute(path)
         try:
             about = os.stat(location)
         except (FileNotFoundError, NotADirectoryError):
@@ -159,6 +161,10 @@ class LocalFiles:
                 raise OSError(0, "it is not a regular file")
             return stream.read(most)
 
+    def absolute(self, path: str) -> str:
+        """Return the absolute path without links and `~`."""
+        return os.path.realpath(os.path.expanduser(path))
+
     def gone(self, location: str) -> bool:
         """Return whether there is no file at a path any more."""
         try:
@@ -175,7 +181,8 @@ def _own(name: str) -> bool:
 
 
 def _stamp(about: os.stat_result) -> str:
-    return f"{about.st_size}:{about.st_mtime_ns}"
+    """Return what changes with a file; nothing for one that has just changed, and may do so again in this moment."""
+    return f"{about.st_size}:{about.st_mtime_ns}" if time.time() - about.st_mtime > _SETTLED else ""
 
 
 def _is_text(head: bytes, name: str) -> bool:

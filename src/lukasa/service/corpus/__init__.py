@@ -4,7 +4,18 @@ from typing import TYPE_CHECKING
 
 from lukasa.model import submodules
 
-__all__ = ["adding", "canonical", "discovering", "documents", "feeds", "locations", "passages", "reading", "search"]
+__all__ = [
+    "adding",
+    "canonical",
+    "discovering",
+    "documents",
+    "feeds",
+    "locations",
+    "passages",
+    "reading",
+    "search",
+    "watching",
+]
 
 if TYPE_CHECKING:
     from lukasa.service.corpus import (
@@ -17,6 +28,7 @@ if TYPE_CHECKING:
         passages,
         reading,
         search,
+        watching,
     )
 else:
     __getattr__ = submodules(__name__, __all__)

@@ -34,6 +34,7 @@ from lukasa.model.errors import (
     InvalidInput,
     LukasaError,
     MissingExtra,
+    NotFound,
     Refused,
     UnreadableFile,
 )
@@ -41,11 +42,12 @@ from lukasa.service import inputs, upkeep
 from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.corpus import documents, passages
 from lukasa.service.corpus.locations import UPLOAD, Taken, files_of, is_url, one_line, parse, take
-from lukasa.storage.operations import Operation
+from lukasa.storage.operations import Operation, SaveDocumentSource
 
 TOGETHER = 100  # documents of one transaction, at most
 CHARACTERS = 1_000_000  # of these documents, from which on no other joins them
 EMBEDDED_AT_ONCE = 200  # passages without a vector; of more, a worker takes care
+_STAMPED = 500  # sources that are noted together
 _COMPARED = 50  # passages that tell which tags a document was given
 _FAULTS = (InvalidInput, MissingExtra, FetchFailed, Refused)
 
@@ -65,6 +67,8 @@ class Shelf(Struct, frozen=True):
     lifecycle: str | None = None
     weight: float | None = None
     standing: str | None = None
+    fallback: str = "documents"
+    """The collection of a new document, if none is given for all."""
 
     @classmethod
     def checked(
@@ -77,11 +81,17 @@ class Shelf(Struct, frozen=True):
         standing: str | None,
     ) -> Shelf:
         """Return what a caller gave, checked."""
-        named = {"collection": collection, "origin": origin, "lifecycle": lifecycle, "standing": standing}
+
+        def named(text: str | None, what: str) -> str | None:
+            return None if text is None else inputs.one_line(text, what)
+
         return cls(
-            tags=None if tags is None else inputs.tags(tags),
-            weight=None if weight is None else inputs.importance(weight, "weight"),
-            **{name: None if text is None else inputs.one_line(text, name) for name, text in named.items()},
+            named(collection, "collection"),
+            None if tags is None else inputs.tags(tags),
+            named(origin, "origin"),
+            named(lifecycle, "lifecycle"),
+            None if weight is None else inputs.importance(weight, "weight"),
+            named(standing, "standing"),
         )
 
 
@@ -123,16 +133,36 @@ def add(
     _require(ctx)
     asked = inputs.several(locations, "locations")
     found = [files_of(ctx).find(one) for one in asked if not is_url(one)]
-    places = list({place.location: place for place in _places(ctx, found, asked)}.values())
-    outcomes = _added(ctx, places, shelf, dry_run, tell)
-    outcomes += _vanished(ctx, found, prune and not dry_run)
-    if not dry_run:
+    urls = [one for one in asked if is_url(one)]
+    return _run(ctx, found, urls, shelf, _Way(prune, dry_run), tell)
+
+
+def add_found(ctx: CallContext, folder: FoundFiles, shelf: Shelf, *, tell: Tell = silent) -> AddedFiles:
+    """Take over what a followed folder holds: files with the same stamp are not read, and vanished ones removed."""
+    return _run(ctx, [folder], [], shelf, _Way(prune=True, by_stamp=True), tell)
+
+
+class _Way(Struct, frozen=True):
+    """How files are added."""
+
+    prune: bool = False
+    dry_run: bool = False
+    by_stamp: bool = False
+
+
+def _run(
+    ctx: CallContext, found: Sequence[FoundFiles], urls: Sequence[str], shelf: Shelf, way: _Way, tell: Tell
+) -> AddedFiles:
+    places = list({place.location: place for place in _places(ctx, found, urls)}.values())
+    outcomes = _added(ctx, places, shelf, way, tell)
+    outcomes += _vanished(ctx, found, way.prune and not way.dry_run)
+    if not way.dry_run:
         embed(ctx)
     skipped: Counter[str] = Counter()
     for one in found:
         skipped.update(one.skipped)
         outcomes += [_unlooked(folder) for folder in one.unreadable]
-    return AddedFiles(tuple(outcomes), dict(skipped), dry_run)
+    return AddedFiles(tuple(outcomes), dict(skipped), way.dry_run)
 
 
 def add_bytes(ctx: CallContext, name: str, data: bytes, media_type: str = "", shelf: Shelf = NO_SHELF) -> AddedFile:
@@ -165,40 +195,60 @@ def _require(ctx: CallContext) -> None:
     ctx.require_whole("add documents")
 
 
-def _places(ctx: CallContext, found: Sequence[FoundFiles], asked: Iterable[str]) -> Iterator[_Place]:
+def _places(ctx: CallContext, found: Sequence[FoundFiles], urls: Iterable[str]) -> Iterator[_Place]:
     for one in found:
         below = ctx.local.sources_below(one.location) if one.is_folder else ctx.local.sources_at(one.location)
         known = {source.location: source for source in below}
         for file in one.files:
             yield _Place(file, known.get(file.location))
-    for url in asked:
-        if is_url(url):
-            yield _Place(url, next(iter(ctx.local.sources_at(url)), None))
+    for url in urls:
+        yield _Place(url, next(iter(ctx.local.sources_at(url)), None))
 
 
-def _added(ctx: CallContext, places: Sequence[_Place], shelf: Shelf, dry_run: bool, tell: Tell) -> list[AddedFile]:
+def _added(ctx: CallContext, places: Sequence[_Place], shelf: Shelf, way: _Way, tell: Tell) -> list[AddedFile]:
     told: list[AddedFile] = []
     waiting: list[_Cut] = []
+    stamped: list[Operation] = []
     for number, place in enumerate(places):
         tell(number, len(places), place.location)
-        outcome = _outcome(ctx, place, shelf)
+        outcome = _outcome(ctx, place, shelf, way)
         if isinstance(outcome, AddedFile):
             told.append(outcome)
-        elif dry_run:
+            stamped += [] if way.dry_run else _stamped(place, outcome)
+        elif way.dry_run:
             told.append(_would(outcome, place))
         else:
             waiting.append(outcome)
-            if len(waiting) >= TOGETHER or sum(len(one.parsed.body) for one in waiting) >= CHARACTERS:
-                told += _commit(ctx, waiting, shelf)
-                waiting = []
+        if len(waiting) >= TOGETHER or sum(len(one.parsed.body) for one in waiting) >= CHARACTERS:
+            told += _commit(ctx, waiting, shelf)
+            waiting = []
     if waiting:
         told += _commit(ctx, waiting, shelf)
+    for start in range(0, len(stamped), _STAMPED):
+        with suppress(NotFound):  # a document was removed meanwhile: the next look notes the stamps of the others
+            ctx.apply(ctx.local, *stamped[start : start + _STAMPED])
     tell(len(places), len(places), "")
     return told
 
 
-def _outcome(ctx: CallContext, place: _Place, shelf: Shelf) -> AddedFile | _Cut:
+def _stamped(place: _Place, outcome: AddedFile) -> list[Operation]:
+    """Note the stamp of a file that was read and is unchanged, so that the next look need not read it."""
+    known, file = place.known, place.at
+    if outcome.outcome != "unchanged" or known is None or not isinstance(file, FoundFile):
+        return []
+    return [SaveDocumentSource(replace(known, modified=file.stamp))] if file.stamp not in ("", known.modified) else []
+
+
+def _outcome(ctx: CallContext, place: _Place, shelf: Shelf, way: _Way) -> AddedFile | _Cut:
     """Return a document to store, or why there is none."""
+    known = place.known
+    if (
+        way.by_stamp
+        and known is not None
+        and isinstance(place.at, FoundFile)
+        and known.modified == place.at.stamp != ""
+    ):
+        return AddedFile(place.location, "unchanged", known.document)
     try:
         taken = take(ctx, place.at, place.known)
         if taken is None:
@@ -281,7 +331,7 @@ def _commit(ctx: CallContext, cuts: Sequence[_Cut], shelf: Shelf) -> list[AddedF
             if same is not None:
                 told.append(same)  # another process was faster
                 continue
-            before = _before(ctx, cut.taken, known, chosen)
+            before = _before(ctx, cut.taken, known, chosen, shelf.fallback)
             chosen.add(before.id)
             saved, some = _saved(ctx, cut, before, shelf)
             operations += some
@@ -293,7 +343,9 @@ def _commit(ctx: CallContext, cuts: Sequence[_Cut], shelf: Shelf) -> list[AddedF
     return retry_on_conflict(attempt)
 
 
-def _before(ctx: CallContext, taken: Taken, known: DocumentSource | None, chosen: set[str]) -> DocumentHead:
+def _before(
+    ctx: CallContext, taken: Taken, known: DocumentSource | None, chosen: set[str], fallback: str
+) -> DocumentHead:
     """Return the present version of the document, or a version 0 of a new one under a name that is free."""
     wanted = known.document if known is not None else _named(taken)
     heads = ctx.local.document_heads([wanted])
@@ -301,7 +353,7 @@ def _before(ctx: CallContext, taken: Taken, known: DocumentSource | None, chosen
         wanted = _named(taken, also=hashlib.sha256(taken.location.encode("utf-8", "surrogateescape")).hexdigest()[:8])
         heads = ctx.local.document_heads([wanted])
     origin = "web" if is_url(taken.location) else "upload" if taken.location.startswith(UPLOAD) else "file"
-    new = DocumentHead(wanted, "", origin, "current", 1.0, "reference", 0, ctx.now)
+    new = DocumentHead(wanted, "", origin, "current", 1.0, "reference", 0, ctx.now, fallback)
     before = heads.get(wanted)
     return new if before is None else replace(new, version=before.version) if before.removed else before
 

@@ -142,6 +142,22 @@ class CorpusMethods(Bound, frozen=True):
         """Ask a feed, or all of them, now; return how many items were new."""
         return corpus.feeds.poll(self.ctx, which)
 
+    @verb("corpus", "watch")
+    def watch_folder(
+        self, folder: str, *, collection: str | None = None, tell: Tell | None = None
+    ) -> tuple[Watch, AddedFiles]:
+        """Add a folder and follow it: the worker takes over what changes, comes and goes in it."""
+        return corpus.watching.watch(self.ctx, folder, collection, tell or corpus.adding.silent)
+
+    @verb("corpus", "unwatch")
+    def unwatch(self, folder: str) -> Watch:
+        """Follow a folder no longer, by its path or the id of its watch. Its documents stay."""
+        return corpus.watching.unwatch(self.ctx, folder)
+
+    def watches(self) -> list[Watch]:
+        """Return what the worker follows, with what it last found wrong."""
+        return corpus.watching.watches(self.ctx)
+
     @verb("document", "remove")
     def remove_document(self, id: str) -> Document:
         """Remove a document, and return it."""

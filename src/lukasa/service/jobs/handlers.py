@@ -20,7 +20,7 @@ from lukasa.model.telemetry import Spending
 from lukasa.ports import Chat, Clock, Span, no_span
 from lukasa.service.call import CallContext
 from lukasa.service.citations import verifying
-from lukasa.service.corpus import feeds
+from lukasa.service.corpus import feeds, watching
 from lukasa.service.curation import curated_document, kept_records, notices, reflect, triage
 from lukasa.service.entries import categorise, resolve
 from lukasa.service.jobs.allowance import ModelGuard
@@ -77,6 +77,7 @@ HANDLERS: dict[str, Work] = {
     "categorise": categorise.categorise,
     "consolidate": consolidate.consolidate,
     "curate": curated_document.curate,
+    "follow": watching.follow,
     "hide-secrets": hide_secrets.hide_secrets,
     "index-vectors": index_vectors,
     "maintain": maintain.maintain,

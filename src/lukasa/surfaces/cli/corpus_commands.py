@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from lukasa.model.corpus import AddedFile, AddedFiles
+from lukasa.model.corpus import AddedFile, AddedFiles, Watch
 from lukasa.model.entry import DocumentHead
 from lukasa.service.corpus.documents import DocumentAbout
 from lukasa.service.corpus.reading import MOST, USUAL, Stretch
@@ -168,10 +168,16 @@ def _hits(found: Sequence[Hit], *, empty: bool) -> Iterator[Line]:
     for number, hit in enumerate(found):
         if number:
             yield line()
-        yield line(title(hit.title), f"  {hit.place}")
+        yield _headline(hit.title, hit.place)
         yield from block(hit.text, "  ")
         worth = joined(hit.origin, hit.lifecycle, f"weight {hit.weight:g}", hit.standing)
         yield line(dim(f"  {hit.document}#{hit.number} version {hit.version}  {worth}"))
+
+
+def _headline(called: str, place: str) -> Line:
+    """Return the title of a document with a place in it; most places begin with the title."""
+    rest = place.removeprefix(called).removeprefix(" › ").removeprefix(", ") if place.startswith(called) else place
+    return line(title(called), f"  {rest}" if rest else "")
 
 
 @corpus.command(
@@ -203,7 +209,7 @@ def corpus_read(cli: Invocation, /, document: str, line_number: int | None, **wh
 
 
 def _stretch(found: Stretch) -> Iterator[Line]:
-    yield line(title(found.title), f"  {found.place}")
+    yield _headline(found.title, found.place)
     yield from block(found.text)
     worth = joined(found.origin, found.lifecycle, f"weight {found.weight:g}", found.standing)
     yield line(dim(f"  {found.document} version {found.version}  {worth}"))
@@ -284,3 +290,53 @@ def corpus_remove(cli: Invocation, documents: Sequence[str]) -> None:
     workspace = cli.workspace()
     gone = [workspace.remove_document(id) for id in documents]
     cli.emit({"removed": [one.id for one in gone]}, [line(good("removed "), one.id) for one in gone])
+
+
+@corpus.command("watch", examples=("lukasa corpus watch docs", "lukasa corpus watch ~/notes --collection notes"))
+@click.argument("folder")
+@click.option("--collection", metavar="NAME", help="Collection of its new documents [default: documents].")
+@pass_invocation
+def corpus_watch(cli: Invocation, folder: str, collection: str | None) -> None:
+    """Add a folder, and have the worker follow it.
+
+    The worker looks every 5 minutes, and takes over what changed, came and went. A folder that is not there, or is
+    empty all at once, keeps its documents: `lukasa corpus watches` then says what is wrong.
+    """
+    with _bar(cli) as tell:
+        begun, done = cli.workspace().watch_folder(folder, collection=collection, tell=tell)
+    told = [*_added(done), line(good("watching "), begun.location, dim("  while a worker runs"))]
+    cli.emit({"watch": plain(begun), "counts": done.counts, "failed": plain(done.of("failed"))}, told)
+    if done.of("failed"):
+        click.get_current_context().exit(FAILED)
+
+
+@corpus.command("unwatch", examples=("lukasa corpus unwatch docs",))
+@click.argument("folder", metavar="FOLDER|ID")
+@pass_invocation
+def corpus_unwatch(cli: Invocation, folder: str) -> None:
+    """Follow a folder no longer. Its documents stay."""
+    ended = cli.workspace().unwatch(folder)
+    cli.emit(plain(ended), [line(good("no longer watching "), ended.location)])
+
+
+@corpus.command("watches", examples=("lukasa corpus watches", "lukasa corpus watches --json"))
+@pass_invocation
+def corpus_watches(cli: Invocation) -> None:
+    """List what the worker follows, when it last looked, and what is wrong."""
+    found = cli.workspace().watches()
+    cli.emit({"watches": plain(found)}, _watches(found))
+
+
+def _watches(found: Sequence[Watch]) -> Iterator[Line]:
+    if not found:
+        yield line("Nothing is followed.")
+        yield line(dim("  follow a folder: lukasa corpus watch FOLDER"))
+        return
+    heads = ("what", "kind", "collection", "looked at", "next")
+    yield from table(
+        heads, ((one.location, one.kind, one.collection, when(one.checked_at), when(one.due_at)) for one in found)
+    )
+    for one in found:
+        if one.error:
+            often = f" ({one.failures} times in a row)" if one.failures > 1 else ""
+            yield line(warn(f"  {one.location}: "), f"{one.error}{often}")

@@ -88,9 +88,9 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
         "action": CommandEntry("page_commands", "Link an action to the entries that it rests on."),
     },
     "Look things up": {
-        "corpus": CommandEntry("corpus_commands", "Add documents, and look things up in them, apart from memory."),
+        "corpus": CommandEntry("corpus_commands", "Add documents, and look things up in them."),
         "discover": CommandEntry("discover_commands", "Fetch a page or clone a repository, and keep a note about it."),
-        "feed": CommandEntry("discover_commands", "Follow feeds; the worker takes their new items as discoveries."),
+        "feed": CommandEntry("discover_commands", "Follow feeds: the worker takes their new items as discoveries."),
     },
     "Learn from sessions": {
         "observe": CommandEntry(
