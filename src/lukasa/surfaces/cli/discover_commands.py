@@ -35,9 +35,9 @@ class _DiscoverGroup(CliGroup):
     ),
 )
 def discover() -> None:
-    """Fetch a page or clone a repository, and keep a note about it in the corpus.
+    """Fetch a page or clone a repository, and keep a note about it.
 
-    `lukasa discover URL` is short for `lukasa discover add URL`.
+    The note is a document of the corpus, in the collection discoveries. `lukasa discover URL` is short for `lukasa discover add URL`.
     """
 
 
