@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import pytest
+
 
 @dataclass(frozen=True)
 class Page:
@@ -125,3 +127,20 @@ def site(host: str = "127.0.0.1", port: int = 0, trust: ssl.SSLContext | None = 
         server.shutdown()
         server.server_close()
         thread.join(10)
+
+
+def anything(method: str, path: str, body: bytes, headers: Mapping[str, str]) -> Page:
+    """Answer every path with a page, or with a feed of nothing."""
+    if path.startswith("/feed"):
+        feed = '<?xml version="1.0"?><rss version="2.0"><channel><title>Quiet</title></channel></rss>'
+        return Page(feed.encode(), "application/rss+xml")
+    return Page(f"<title>Page {path[1:20]}</title><p>This is the page at {path[1:60]}.</p>".encode())
+
+
+@contextlib.contextmanager
+def any_web() -> Iterator[str]:
+    """Run a server that has every page, and let this process fetch from it; yield where it is."""
+    with site() as one, pytest.MonkeyPatch.context() as patch:
+        one.dynamic = anything
+        patch.setenv("LUKASA_FETCH_ALLOW", one.allowed)
+        yield f"http://{one.allowed}"
