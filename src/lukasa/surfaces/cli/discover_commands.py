@@ -19,9 +19,10 @@ class _DiscoverGroup(CliGroup):
     """A group whose first command may be left out: `lukasa discover URL` is `lukasa discover add URL`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        words = [word for word in args if not word.startswith("-")]
+        options = args[: args.index("--")] if "--" in args else args
+        words = [word for word in options if not word.startswith("-")]
         named = bool(words) and words[0] in self.commands
-        if words and not named and not {"-h", "--help"}.intersection(args):
+        if args and not named and (words or options != args) and not {"-h", "--help"}.intersection(options):
             args = ["add", *args]
         return super().parse_args(ctx, args)
 
@@ -37,7 +38,8 @@ class _DiscoverGroup(CliGroup):
 def discover() -> None:
     """Fetch a page or clone a repository, and keep a note about it.
 
-    The note is a document of the corpus, in the collection discoveries. `lukasa discover URL` is short for `lukasa discover add URL`.
+    The note is a document of the corpus, in the collection discoveries. `lukasa discover URL` is short for
+    `lukasa discover add URL`.
     """
 
 
