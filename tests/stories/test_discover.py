@@ -195,13 +195,15 @@ def crane(tmp_path: Path) -> Path:
     return folder
 
 
-def over_http(web: Site, repository: Path) -> str:
-    """Serve a repository as git's own program does it; return its URL."""
+def over_http(web: Site, repository: Path, sent: list[bytes] | None = None) -> str:
+    """Serve a repository as git's own program does it; return its URL. `sent` gets what clients send."""
+    received = [] if sent is None else sent
 
     def answer(method: str, path: str, body: bytes, headers: Mapping[str, str]) -> Page | None:
         if not path.startswith("/crane.git/"):
             return None
         place, _, query = path.partition("?")
+        received.append(body)
         asked = {
             "REQUEST_METHOD": method,
             "PATH_INFO": place.removeprefix("/crane.git"),
@@ -225,7 +227,9 @@ def over_http(web: Site, repository: Path) -> str:
 
 def test_a_repository_is_cloned_shallow_from_a_server(shell: Shell, web: Site, crane: Path) -> None:
     """K6: README, some documents, the tree and the languages of the newest commit, from git over HTTP."""
-    found = shell.json("discover", over_http(web, crane), "planning lifts")
+    sent: list[bytes] = []
+    found = shell.json("discover", over_http(web, crane, sent), "planning lifts")
+    assert any(b"deepen 1" in body for body in sent)
     one = found["discovery"]
     assert (one["kind"], one["title"]) == ("repository", "Crane")
     assert "python" in one["tags"]
