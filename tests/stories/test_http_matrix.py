@@ -142,6 +142,21 @@ class Things(dict[str, str]):
     def _grant(self) -> str:
         return self._memory.access.create(self["fresh"], workspaces=["novel"]).grant.id
 
+    def _document(self) -> str:
+        """A document that was sent by name; it has no spaces, since it goes into a query."""
+        name = f"{self['fresh'].replace(' ', '-')}.md"
+        self._memory.existing(self._world.name).add_upload(name, b"# Ropes\n\nThe rope is in the loft.\n")
+        return name
+
+    def _folder(self) -> str:
+        folder = Path(self._memory.settings.data).with_name(f"{self['fresh']} folder")
+        folder.mkdir(exist_ok=True)
+        (folder / "oil.md").write_text(f"# Oil\n\nThe oil of {self['fresh']} is in the cellar.\n")
+        return str(folder)
+
+    def _watch(self) -> str:
+        return self._memory.existing(self._world.name).watch_folder(self["folder"])[0].id
+
 
 # What a good call of each verb says: the values of its path, and the rest. A verb that is not here fails the test.
 EXAMPLES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
@@ -170,6 +185,15 @@ EXAMPLES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "workspace_tokens": ({}, {"since": "24h"}),
     "chart_draw": ({"name": "growth"}, {}),
     "markdown_render": ({}, {"text": "# Lantern"}),
+    "corpus_search": ({}, {"query": "where is the rope?"}),
+    "corpus_read": ({}, {"document": "{document}"}),
+    "corpus_list": ({}, {}),
+    "corpus_about": ({}, {"document": "{document}"}),
+    "corpus_add": ({}, {"name": "{fresh}.md", "data": "IyBTYWlscwoKVGhlIHNhaWwgaXMgb24gdGhlIHJvb2YuCg=="}),
+    "corpus_remove": ({}, {"document": "{document}"}),
+    "corpus_watches": ({}, {}),
+    "corpus_watch": ({}, {"folder": "{folder}"}),
+    "corpus_unwatch": ({"id": "{watch}"}, {}),
     "named_list": ({}, {}),
     "named_get": ({"name": "VOICE"}, {}),
     "named_edit": ({"name": "VOICE"}, {"body": "Plainly."}),
@@ -238,7 +262,7 @@ def call(
     if scope is not None:
         headers["lukasa_scope"] = "&".join(f"{key}={value}" for key, value in scope.items())
     if verb.method in ("GET", "DELETE"):
-        query = "&".join(f"{key}={value}" for key, value in said.items())
+        query = "&".join(f"{key}={value}" for key, value in filled(said, things).items())
         return caller.ask(verb.method, f"{path}?{query}" if query else path, **headers)
     return caller.ask(verb.method, path, filled(said, things), **headers)
 
@@ -375,6 +399,7 @@ WHOLE = {
     "workspace_stats",
     "memory_shown",
     "workspace_tokens",
+    "corpus_unwatch",
     "event_list",
     "feed_add",
     "feed_list",

@@ -104,6 +104,7 @@ def test_no_tool_takes_an_identity(memory: Lukasa) -> None:
 
 def test_every_tool_answers_as_its_schema_says(memory: Lukasa) -> None:
     """U3: each tool is called once, and its structured answer is valid; the text says the same."""
+    memory.workspace("novel").add_upload("keeper.md", b"# The keeper\n\nInes rows out at night.\n")
 
     async def work(client: Client) -> set[str]:
         used: set[str] = set()
@@ -147,6 +148,9 @@ def test_every_tool_answers_as_its_schema_says(memory: Lukasa) -> None:
         await use("note_clear", id=talk, key="plan")
         await use("conversation_end", id=talk)
         await use("scope_end", name="workspace")
+        found = await use("corpus_search", query="who rows out?")
+        assert (found["hits"][0]["document"], found["hits"][0]["section"]) == ("keeper.md", "The keeper")
+        assert "Ines rows out" in (await use("corpus_read", document="keeper.md", passage=0))["text"]
         plan = await use("memory_scrub_plan", mode="full", tier="workspace")
         assert len(plan["digest"]) == 64
         for tool in {one.name for one in (await client.list_tools()).tools} - used:

@@ -107,6 +107,8 @@ def test_the_langgraph_tools_and_their_arguments(memory: Lukasa) -> None:
         "memory_read": ({"query", "tier", "limit"}, ["query"]),
         "memory_update": ({"id", "content", "importance", "tags", "kind", "lifetime"}, ["id"]),
         "memory_forget": ({"id", "reason"}, ["id"]),
+        "corpus_search": ({"query", "limit", "documents"}, ["query"]),
+        "corpus_read": ({"document", "passage", "section", "page", "line", "start"}, ["document"]),
         "note_write": ({"key", "value"}, ["key", "value"]),
         "note_read": ({"key"}, []),
     }

@@ -198,6 +198,10 @@ class CallContext(Sight, frozen=True, kw_only=True):
         content, changes = through(self.gates, entry.content, entry.trust)
         return (replace(entry, content=content or WITHHELD), changes) if changes else (entry, changes)
 
+    def passed_text(self, text: str) -> str:
+        """Return a text of a document as it leaves through the gates. Nobody vouches for what a file says."""
+        return through(self.gates, text, Trust.UNTRUSTED)[0] or WITHHELD if self.gates else text
+
     def shown(self, entry: Entry, *, sensitive: bool = False) -> Entry:
         """Return an entry as this context may see it: through the gates, and secrets only for the owner."""
         open_ = sensitive or self.is_author or not entry.sensitive

@@ -90,7 +90,7 @@ def read(
         lifecycle=head.lifecycle,
         weight=head.weight,
         standing=head.standing,
-        text=text,
+        text=ctx.passed_text(text),
         section=section_of(at),
         page=at.page,
         line=at.line,

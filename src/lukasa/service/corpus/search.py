@@ -97,7 +97,7 @@ def search(
             found.append(("vector", store.nearest_passages(*vector, pool, filters)))
         best = _fused(ctx, found)[:many]
         heads = store.document_heads({passage.document for passage, _ in best}) if best else {}
-    return [_hit(passage, score, heads) for passage, score in best]
+    return [_hit(ctx, passage, score, heads) for passage, score in best]
 
 
 def _vector(ctx: CallContext, asked: str) -> tuple[EmbeddingModel, Vector] | None:
@@ -128,13 +128,13 @@ def _least(name: str, some: Sequence[FoundPassage]) -> float:
     return some[-1].score if name == "vector" and some else 0.0
 
 
-def _hit(passage: Passage, score: float, heads: Mapping[str, DocumentHead]) -> Hit:
+def _hit(ctx: CallContext, passage: Passage, score: float, heads: Mapping[str, DocumentHead]) -> Hit:
     head = heads[passage.document]
     return Hit(
         document=passage.document,
         version=passage.version,
         number=passage.number,
-        text=passage.text,
+        text=ctx.passed_text(passage.text),
         section=section_of(passage),
         page=passage.page,
         line=passage.line,

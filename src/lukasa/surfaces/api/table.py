@@ -5,6 +5,7 @@ from __future__ import annotations
 from lukasa.surfaces.api import (
     admin_verbs,
     conversation_verbs,
+    corpus_verbs,
     curation_verbs,
     discovery_verbs,
     memory_verbs,
@@ -14,6 +15,7 @@ from lukasa.surfaces.api.verb import Verb
 
 VERBS: tuple[Verb, ...] = (
     *memory_verbs.VERBS,
+    *corpus_verbs.VERBS,
     *curation_verbs.VERBS,
     *discovery_verbs.VERBS,
     *conversation_verbs.VERBS,

@@ -1,6 +1,6 @@
 -- The disclosure ledger: one row for each text that went to an agent. Its items are packed into one text,
 -- [id, version, tokens, …], because a row for each entry would take more than twice the space.
--- readable by: 2
+-- readable by: 3
 
 CREATE TABLE disclosures (
     store uuid NOT NULL,

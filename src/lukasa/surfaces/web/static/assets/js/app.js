@@ -8,6 +8,7 @@ const VIEWS = {
   browse: ["Browse and search", "Memory"],
   add: ["Add an entry", "Memory"],
   pages: ["Pages", "Memory"],
+  library: ["Library", "Memory"],
   conversations: ["Conversations", "Memory"],
   inbox: ["Review inbox", "Use"],
   context: ["Context preview", "Use"],
