@@ -47,6 +47,7 @@ def test_a_page_is_discovered_and_its_feed_followed(house: House, visit: Visit, 
     visit.says("it has 100 % of the words of the context")
     visit.says(f"Its feed is followed: {web.url('/feed.xml')}")
     expect(visit.page.locator("li.card", has_text="Stale caches").first).to_contain_text("unverified")
+    expect(visit.page.locator("li.card", has_text=web.url("/feed.xml"))).to_have_count(1)
     visit.page.screenshot(path=shots / "library-discovered.png", full_page=True)
     visit.go("library", q="after a write")
     expect(visit.page.locator("li.card", has_text="after a write").first).to_contain_text("origin web")

@@ -20,7 +20,7 @@ from lukasa.model.errors import AddressRefused, Refused
 from lukasa.ports import Message, Reply, Tool, Usage
 from tests.helpers.cli import COMMAND, Shell
 from tests.helpers.making import FixedClock
-from tests.helpers.mcp import beside, called, lent, refused, session
+from tests.helpers.mcp import beside, called, lent, piped, refused, session
 from tests.helpers.server import running
 from tests.helpers.web import Page, Site, site
 
@@ -43,6 +43,7 @@ def shell(tmp_path: Path, web: Site) -> Shell:
     return Shell(tmp_path / "data", {"LUKASA_EMBEDDER": "none", "LUKASA_FETCH_ALLOW": web.allowed})
 
 
+@pytest.mark.usefixtures("engine")
 def test_a_page_is_found_again_and_memory_keeps_to_itself(shell: Shell, web: Site) -> None:
     """K6: a page with a word of context is kept, tagged, weighed and logged; memory returns it only when asked to."""
     near = shell.put("The cranes of the harbour stand still in wind")
@@ -356,6 +357,22 @@ def test_an_agent_reaches_the_web_only_if_its_grant_says_so(tmp_path: Path, web:
             return {tool.name for tool in (await client.list_tools()).tools}
 
         assert "corpus_discover" not in session(lambda: beside(memory, lent(memory, "read", "write")), look)
+
+
+def test_a_program_of_the_owners_reaches_the_web_only_if_it_is_told(shell: Shell, web: Site) -> None:
+    """T51, X4: `lukasa mcp --as owner` has the capability only if --can names it; an agent's as well."""
+    shell.run("put", "The harbour is closed on Sunday")
+
+    async def look(client: Any) -> set[str]:
+        return {tool.name for tool in (await client.list_tools()).tools}
+
+    def offered(*options: str) -> bool:
+        return "corpus_discover" in session(lambda: piped(shell, *options), look)
+
+    assert not offered()
+    assert not offered("--as", "owner")
+    assert offered("--as", "owner", "--can", "read,discover")
+    assert offered("--can", "discover")
 
 
 # A model, and pages that would command it

@@ -73,6 +73,7 @@ def watched(world: Workspace) -> Watch:
     return one
 
 
+@pytest.mark.usefixtures("engine")
 def test_new_items_become_discoveries(memory: Lukasa, world: Workspace, web: Site, clock: FixedClock) -> None:
     """K6: what the feed holds at first counts as seen; what comes later is taken once, each with its own page."""
     url = publish(web, "one", "two")

@@ -4,8 +4,8 @@ import { badge, doing, field, later, notice, number, time, toast } from "../part
 
 const LATEST = 5;
 
-/** A form that discovers what a URL names, its result, and what was discovered last. */
-export function discovering(page) {
+/** A form that discovers what a URL names, its result, and what was discovered last; `followed` shows feeds anew. */
+export function discovering(page, followed) {
   const said = h("div", { class: "stack" });
   const url = h("input", { name: "url", type: "url", placeholder: "https://example.org/caches", required: true });
   const context = h("input", { name: "context", placeholder: "why our read cache goes stale" });
@@ -39,6 +39,7 @@ export function discovering(page) {
           });
           put(said, result(page, made, follow.checked));
           list.again();
+          if (made.followed) followed();
         }),
       },
       field("Page or repository", url),

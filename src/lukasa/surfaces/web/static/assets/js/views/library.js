@@ -18,6 +18,7 @@ async function all(page) {
   const found = await page.api.get("corpus/documents", { collection, after: page.query.get("after"), limit: LIMIT });
   const names = Object.keys(found.collections);
   const q = page.query.get("q")?.trim();
+  const followed = following(page);
   return [
     head(
       "Library",
@@ -32,7 +33,7 @@ async function all(page) {
         "div",
         { class: "two" },
         h("section", { class: "stack" }, h("h2", null, "Documents"), listing(page, found, names)),
-        h("div", { class: "stack wide" }, adding(page, names), discovering(page), following(page)),
+        h("div", { class: "stack wide" }, adding(page, names), discovering(page, followed.again), followed.section),
       ),
     ),
   ];
@@ -282,7 +283,7 @@ function following(page) {
           )
         : h("p", { class: "quiet" }, "Nothing is followed. The worker looks at a followed folder every 5 minutes, and asks a feed every hour."),
   );
-  return h(
+  const section = h(
     "section",
     { class: "panel stack" },
     h("h2", null, "Followed"),
@@ -303,6 +304,7 @@ function following(page) {
     feeding(page, said, () => list.again()),
     said,
   );
+  return { section, again: () => list.again() };
 }
 
 function followed(page, watch, list, said) {
