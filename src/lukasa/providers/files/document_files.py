@@ -40,8 +40,6 @@ class LocalFiles:
 
     def find(self, path: str) -> FoundFiles:
         """Return the file at a path, or the documents of a folder; see `DocumentFiles`."""
-        if not path.strip() or "\0" in path:
-            raise InvalidInput(f"{path[:_SHOWN]!r} is not a path", fix="name a file or a folder")
         location = self.absolute(path)
         try:
             about = os.stat(location)
@@ -95,7 +93,7 @@ class LocalFiles:
             try:
                 found = sorted(os.scandir(here), key=lambda entry: entry.name)
             except OSError:
-                unreadable.append(here)
+                unreadable += [here] if _is_storable(here) else []
                 continue
             for entry in found:
                 if entry.is_dir(follow_symlinks=False):
@@ -109,6 +107,9 @@ class LocalFiles:
     def _document(self, folder: str, called: str, path: str, skipped: Counter[str]) -> FoundFile | None:
         """Return a file of a folder, or count why it is none to add."""
         names = path.split(os.sep)
+        if not _is_storable(path):
+            skipped["names that are not UTF-8"] += 1
+            return None
         location = os.path.join(folder, path)
         reason = "" if all(map(_own, names[:-1])) and not names[-1].startswith(".") else "hidden and generated files"
         try:
@@ -162,7 +163,9 @@ class LocalFiles:
             return stream.read(most)
 
     def absolute(self, path: str) -> str:
-        """Return the absolute path without links and `~`."""
+        """Return the absolute path without links and `~`. InvalidInput for what cannot be a path, or be stored."""
+        if not path.strip() or "\0" in path or not _is_storable(path):
+            raise InvalidInput(f"{path[:_SHOWN]!a} is not a path", fix="name a file or a folder, in UTF-8")
         return os.path.realpath(os.path.expanduser(path))
 
     def gone(self, location: str) -> bool:
@@ -178,6 +181,15 @@ class LocalFiles:
 
 def _own(name: str) -> bool:
     return not name.startswith(".") and name not in _MADE
+
+
+def _is_storable(path: str) -> bool:
+    """Say whether a path is text: a file system may hold names of any bytes."""
+    try:
+        path.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _stamp(about: os.stat_result) -> str:

@@ -144,7 +144,8 @@ def heads(ctx: CallContext, *, collection: str | None = None, after: str = "", l
     """Return a page of the documents without their texts, ordered by id, behind the id `after`."""
     if collection is not None:
         collection = inputs.label(collection, "collection")
-    return ctx.local.list_documents(collection=collection, after=str(after), limit=inputs.limit(limit))
+    behind = inputs.label(after, "after") if after else ""
+    return ctx.local.list_documents(collection=collection, after=behind, limit=inputs.limit(limit))
 
 
 def history(ctx: CallContext, id: str) -> list[DocumentHead]:

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from lukasa.model.errors import InvalidInput
 from lukasa.model.grant import Capability
+from lukasa.service import inputs
 from lukasa.service.corpus.locations import is_url
 from lukasa.service.corpus.reading import MOST, USUAL
 from lukasa.service.workspace import Workspace
@@ -86,7 +87,7 @@ class CorpusSearchIn(VerbInput):
 def search(call: Call, given: CorpusSearchIn) -> PassagesOut:
     found = call.workspace.search_corpus(**given.model_dump())
     return PassagesOut(
-        query=given.query,
+        query=inputs.query(given.query),
         hits=[PassageOut.of({**plain(hit), "place": hit.place}) for hit in found],
         documents=sum(call.workspace.collections().values()),
     )
