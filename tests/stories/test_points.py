@@ -246,11 +246,12 @@ READING = {
         "about_document",
         "collections",
         "watches",
+        "submissions",
+        "get_submission",
     ),
     *("get_document", "channels", "conversations", "conversation", "read_note", "notes", "jobs", "job", "job_steps"),
     *("scrub_plan", "purge_plan", "transcripts", "transcript", "said", "search_transcripts", "events", "verify"),
     *("check", "outbound", "grounds", "grounds_of", "bookmarks"),
-    *("in_project", "citations", "shown", "token_use", "unused", "disclose", "expect"),
 }
 
 

@@ -271,7 +271,17 @@ class NoticeFailed(LukasaError):
 
 
 class FetchFailed(LukasaError):
-    """A server gave no usable answer; nothing was written."""
+    """A server gave no usable answer; nothing was written.
+
+    `status` is the number that it answered with, if it did; `retry_after` the pause in seconds that it asks for.
+    """
+
+    def __init__(
+        self, message: str, *, fix: str = "", status: int | None = None, retry_after: float | None = None
+    ) -> None:
+        super().__init__(message, fix=fix)
+        self.status = status
+        self.retry_after = retry_after
 
 
 class MissingExtra(LukasaError):

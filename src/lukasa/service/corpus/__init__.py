@@ -4,13 +4,27 @@ from typing import TYPE_CHECKING
 
 from lukasa.model import submodules
 
-__all__ = ["adding", "canonical", "documents", "locations", "passages", "reading", "search", "submitting", "watching"]
+__all__ = [
+    "adding",
+    "canonical",
+    "discovering",
+    "documents",
+    "feeds",
+    "locations",
+    "passages",
+    "reading",
+    "search",
+    "submitting",
+    "watching",
+]
 
 if TYPE_CHECKING:
     from lukasa.service.corpus import (
         adding,
         canonical,
+        discovering,
         documents,
+        feeds,
         locations,
         passages,
         reading,

@@ -20,7 +20,7 @@ from lukasa.model.telemetry import Spending
 from lukasa.ports import Chat, Clock, Span, no_span
 from lukasa.service.call import CallContext
 from lukasa.service.citations import verifying
-from lukasa.service.corpus import submitting, watching
+from lukasa.service.corpus import feeds, submitting, watching
 from lukasa.service.curation import curated_document, kept_records, notices, reflect, triage
 from lukasa.service.entries import categorise, resolve
 from lukasa.service.jobs.allowance import ModelGuard
@@ -91,6 +91,7 @@ HANDLERS: dict[str, Work] = {
     "resolve": resolve.resolve,
     "tidy": tidy,
     "observe": observe.observe,
+    "poll": feeds.job,
     "triage": triage.triage,
     "verify": verifying.job,
 }

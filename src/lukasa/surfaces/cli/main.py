@@ -89,6 +89,8 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
     },
     "Look things up": {
         "corpus": CommandEntry("corpus_commands", "Add documents, and look things up in them."),
+        "discover": CommandEntry("discover_commands", "Fetch a page or clone a repository, and keep a note about it."),
+        "feed": CommandEntry("discover_commands", "Follow feeds: the worker takes their new items as discoveries."),
     },
     "Learn from sessions": {
         "observe": CommandEntry(
