@@ -21,6 +21,8 @@ from lukasa.model.submission import How, SubmissionState
 from lukasa.model.values import State
 from lukasa.service.jobs.handlers import run_next
 from lukasa.storage.operations import Enqueue
+from lukasa.surfaces.api.table import BY_NAME
+from lukasa.surfaces.api.verb import Call
 from tests.helpers.cli import Shell
 from tests.helpers.mcp import beside, called, lent, refused, session
 from tests.helpers.server import running
@@ -172,6 +174,22 @@ def test_a_document_that_changed_meanwhile_is_a_conflict_with_the_difference(gui
     whole = GUIDE.replace("The port is 80.", "Nobody knows the port, but 8443 works.")
     assert guide.approve(id, text=whole, whole=True, onto=3).document.version == 4  # type: ignore[union-attr]
     assert body(guide) == whole
+
+
+def test_a_long_text_is_told_by_what_changes(world: Workspace) -> None:
+    """K5: long stretches that stay or go are shortened, what comes is shown; a list has the beginning of a text."""
+    lines = "".join(f"Line {n} of the log of the quay.\n" for n in range(4_000))
+    world.save_document("log", lines)
+    memory = learned(world)
+    world.submit("log", "The quay is closed.", memories=[memory], replaces="Line 2000 of the log of the quay.")
+    world.submit("log", "All of it is wrong.\n" * 300, memories=[memory], whole=True)
+    part, whole = world.inbox().submissions
+    assert "closed" in str([run.text for run in part.changes if run.kind == "added"])
+    assert sum(len(run.text) for run in part.changes) < 2_000
+    assert sum(len(run.text) for run in whole.changes) < 8_000
+    verb = BY_NAME["corpus_submissions"]
+    listed = verb.run(Call(None, None, world), verb.input()).submissions  # type: ignore[arg-type,attr-defined]
+    assert [(len(one.change.text), one.change.cut) for one in listed] == [(19, False), (4_000, True)]
 
 
 def test_a_whole_text_never_replaces_a_later_version_unseen(guide: Workspace) -> None:

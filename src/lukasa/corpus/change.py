@@ -18,6 +18,7 @@ _BETWEEN = " › "
 _NAMED = 12  # headings that an error names
 _QUOTED = 80
 _MOST_STEPS = 1_000_000  # comparisons of words; beyond, whole lines are compared
+_MOST_REMOVED = 20_000  # characters of a stretch that goes; of a longer one, the beginning and the end are kept
 _AROUND = 240  # characters of an unchanged stretch that are kept on each of its sides
 
 
@@ -131,11 +132,10 @@ def difference(before: str, after: str) -> tuple[Run, ...]:
     from a change are left out."""
     if before == after:
         return ()
-    a, b = _words(before), _words(after)
-    start = _common(a, b)
-    end = _common(a[: start - 1 if start else None : -1], b[: start - 1 if start else None : -1])
-    inner_a, inner_b = a[start : len(a) - end], b[start : len(b) - end]
-    runs = [("same", "".join(a[:start])), *_between(inner_a, inner_b), ("same", "".join(a[len(a) - end :]))]
+    start = _beginning(before, after)
+    end = _ending(before[start:], after[start:])
+    inner = [_words(text[start : len(text) - end]) for text in (before, after)]
+    runs = [("same", before[:start]), *_between(*inner), ("same", before[len(before) - end :])]
     return tuple(_shortened(_merged(runs)))
 
 
@@ -143,9 +143,27 @@ def _words(text: str) -> list[str]:
     return re.findall(r"\s+|[^\s]+", text)
 
 
-def _common(a: Sequence[str], b: Sequence[str]) -> int:
-    most = min(len(a), len(b))
-    return next((n for n in range(most) if a[n] != b[n]), most)
+def _beginning(a: str, b: str) -> int:
+    """Return how many characters two texts have in common from their start, up to the end of a word in both."""
+    low, high = 0, min(len(a), len(b))
+    while low < high:  # halves, so that long texts are compared in long stretches
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if a[low:middle] == b[low:middle] else (low, middle - 1)
+    while low and not (not a[low - 1].isspace() and a[low : low + 1].isspace() and b[low : low + 1].isspace()):
+        low -= 1
+    return low
+
+
+def _ending(a: str, b: str) -> int:
+    """Return how many characters two texts have in common at their end, from the start of a word in both."""
+    low, high = 0, min(len(a), len(b))
+    while low < high:
+        middle = (low + high + 1) // 2
+        same = a[len(a) - middle : len(a) - low] == b[len(b) - middle : len(b) - low]
+        low, high = (middle, high) if same else (low, middle - 1)
+    while low and not (not a[-low].isspace() and a[: len(a) - low][-1:].isspace() and b[: len(b) - low][-1:].isspace()):
+        low -= 1
+    return low
 
 
 def _between(a: Sequence[str], b: Sequence[str]) -> list[tuple[str, str]]:
@@ -165,10 +183,10 @@ def _between(a: Sequence[str], b: Sequence[str]) -> list[tuple[str, str]]:
 def _merged(runs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """Join neighbours of one kind; a space between two changes is part of both."""
     found: list[tuple[str, str]] = []
+    runs = [run for run in runs if run[1]]
     for n, (kind, text) in enumerate(runs):
-        if not text:
-            continue
-        between = kind == "same" and not text.strip() and 0 < n < len(runs) - 1 and "\n" not in text
+        beside = [other for other, _ in (*runs[max(0, n - 1) : n], *runs[n + 1 : n + 2])]
+        between = kind == "same" and not text.strip() and "\n" not in text and len(beside) == 2 and "same" not in beside
         for part in ("removed", "added") if between else (kind,):
             place = _last(found, part)
             if place is None:
@@ -193,6 +211,11 @@ def _last(found: Sequence[tuple[str, str]], kind: str) -> int | None:
 
 def _shortened(runs: Sequence[tuple[str, str]]) -> Iterator[Run]:
     for n, (kind, text) in enumerate(runs):
+        if kind == "removed" and len(text) > _MOST_REMOVED:
+            yield Run("removed", text[:_AROUND])
+            yield Run("cut", f"{len(text) - 2 * _AROUND:,} characters that go")
+            yield Run("removed", text[-_AROUND:])
+            continue
         if kind != "same" or len(text) <= 3 * _AROUND:
             yield Run(kind, text)  # type: ignore[arg-type]
             continue

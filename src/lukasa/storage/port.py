@@ -193,8 +193,8 @@ class PipelineStore(Protocol):
         """Changes submitted to documents, the oldest first."""
         ...
 
-    def submissions_on(self, entries: Collection[str]) -> list[SubmissionMemory]:
-        """The submissions that rest on these entries, each with the entry; the oldest first."""
+    def submissions_on(self, entries: Collection[str] | None = None) -> list[SubmissionMemory]:
+        """The submissions that rest on these entries, or on any, each with the entry; the oldest first."""
         ...
 
     # Telemetry

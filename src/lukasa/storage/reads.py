@@ -299,7 +299,7 @@ class PlainReads(ABC):
         with self._reading() as rows:
             return rows.select(tables.OLDEST_SUBMISSIONS, ids, states, document, limit=limit)
 
-    def submissions_on(self, entries: Collection[str]) -> list[SubmissionMemory]:
+    def submissions_on(self, entries: Collection[str] | None = None) -> list[SubmissionMemory]:
         with self._reading() as rows:
             return rows.select(tables.SUBMISSIONS_ON, entries)
 

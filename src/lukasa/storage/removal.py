@@ -173,7 +173,7 @@ def empty_submissions(rows: Rows, ids: Sequence[str]) -> None:
 
 def _drop_copies(rows: Rows) -> None:
     """Remove what may repeat a workspace's memory."""
-    rows.delete(tables.ALL_SUBMISSION_MEMORIES)
+    rows.delete(tables.SUBMISSIONS_ON, None)
     rows.delete(tables.OLDEST_SUBMISSIONS, None, None, None)
     rows.drop_texts(tables.ALL_UTTERANCES)
     rows.delete(tables.NEWEST_TRANSCRIPTS, None)

@@ -413,8 +413,7 @@ OLDEST_SUBMISSIONS = Query(SUBMISSIONS, "id in optional", "state in optional", "
 SUBMISSION_MEMORIES = Table(
     "submission_memories", SubmissionMemory, (Column("submission"), Column("entry")), ("submission", "entry")
 )
-SUBMISSIONS_ON = Query(SUBMISSION_MEMORIES, "entry in", order="place")
-ALL_SUBMISSION_MEMORIES = Query(SUBMISSION_MEMORIES)
+SUBMISSIONS_ON = Query(SUBMISSION_MEMORIES, "entry in optional", order="place")
 
 JOBS = Table(
     "jobs",

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from lukasa.corpus.change import applied, difference, in_one_text
 from lukasa.model.corpus import DocumentSource
 from lukasa.model.entry import Document, DocumentHead, Entry
-from lukasa.model.errors import DocumentMoved, InvalidInput, InvalidTransition, NotFound, Refused
+from lukasa.model.errors import Damaged, DocumentMoved, InvalidInput, InvalidTransition, NotFound, Refused
 from lukasa.model.ids import new_id, parse_id
 from lukasa.model.secrets import holds_secret, redact
 from lukasa.model.submission import Change, Decision, How, Run, Submission, SubmissionState
@@ -316,10 +316,11 @@ def sweep(ctx: CallContext) -> None:
 
     Those of the workspace's own memories go in the transaction that removes them.
     """
-    resting = {id for one in ctx.local.submissions() if not one.wordless for id in one.memories}
-    gone = ctx.account.gone(sorted(resting)) if resting else set()
-    if gone:
-        ctx.apply(ctx.local, EmptySubmissions(tuple(sorted(gone))))
+    resting = {one.entry for one in ctx.local.submissions_on()}
+    gone = sorted(ctx.account.gone(sorted(resting))) if resting else []
+    found = dict.fromkeys(one.submission for one in ctx.local.submissions_on(gone)) if gone else {}
+    if found and any(not one.wordless for one in ctx.local.submissions(found)):
+        ctx.apply(ctx.local, EmptySubmissions(tuple(gone)))
 
 
 # Deciding
@@ -334,18 +335,22 @@ def waiting(ctx: CallContext, limit: int) -> list[OpenSubmission]:
 
 def looked_at(ctx: CallContext, submission: Submission) -> OpenSubmission:
     """Return a submission with what a person needs to decide about it."""
-    about = _known(ctx, submission.document)
     there = _entries(ctx, submission.memories)
-    since = _since(ctx, submission, about)
     trouble = ""
     changes: tuple[Run, ...] = ()
     try:
-        changes = difference(about.body, applied(about.body, submission.change))
+        about = _known(ctx, submission.document)
+    except Damaged as error:
+        about, trouble = _Known(submission.document, None, 0, None), error.message
+    since = _since(ctx, submission, about) if not trouble else ()
+    try:
+        if not trouble:
+            changes = difference(about.body, applied(about.body, submission.change))
     except InvalidInput as error:
         trouble = f"{error.message}: give the whole text in your words"
     if since and not trouble:
         trouble = "the document has changed since: look at both, then edit"
-    if submission.base and not about.there:
+    if submission.base and not about.there and not trouble:
         trouble, changes = "the document was removed since", ()
     kept = tuple(_spared(submission, there))
     spared = {one.id for one in kept}

@@ -229,7 +229,7 @@ def _within_reach(call: Call, found: InboxOut) -> InboxOut:
 
 def _submitted(call: Call, id: str) -> SubmissionOut | None:
     try:
-        return SubmissionOut.of(call.workspace.get_submission(id))
+        return SubmissionOut.of(call.workspace.get_submission(id)).brief()
     except NotFound:
         return None
 

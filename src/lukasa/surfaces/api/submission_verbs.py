@@ -16,15 +16,26 @@ from lukasa.service.workspace import Workspace
 from lukasa.surfaces.api.shapes import EntryOut, OriginOut, WordsOut
 from lukasa.surfaces.api.verb import Call, SessionAnswer, SessionTool, SessionTurn, Verb, VerbInput, VerbOutput
 
+_LISTED = 4_000  # characters of a text in a list
 _SUBMISSIONS = "/workspaces/{workspace}/corpus/submissions"
 
 
 class ChangeOut(VerbOutput):
-    """How a text goes into a document. `place` is a heading, or the passage that is replaced."""
+    """How a text goes into a document. `place` is a heading, or the passage that is replaced.
+
+    A list has only the beginning of a long text, and says with `cut` that it does.
+    """
 
     how: Literal["whole", "end", "under", "replace"]
     place: str
     text: str
+    cut: bool = False
+
+    def brief(self) -> ChangeOut:
+        """Return it with the beginning of a long text."""
+        if len(self.text) <= _LISTED:
+            return self
+        return self.model_copy(update={"text": self.text[:_LISTED], "cut": True})
 
 
 class SubmissionOut(VerbOutput):
@@ -54,6 +65,10 @@ class SubmissionOut(VerbOutput):
     accepted: int
     retired: list[str]
     version: int
+
+    def brief(self) -> SubmissionOut:
+        """Return it as a list shows it."""
+        return self.model_copy(update={"change": self.change.brief()})
 
 
 class RunOut(VerbOutput):
@@ -134,7 +149,8 @@ def submit(call: Call, given: SubmitIn) -> SubmissionOut:
 
 
 def submissions(call: Call, given: SubmissionsIn) -> SubmissionsOut:
-    return SubmissionsOut.of({"submissions": call.workspace.submissions(**given.model_dump())})
+    found = [SubmissionOut.of(one) for one in call.workspace.submissions(**given.model_dump())]
+    return SubmissionsOut(submissions=[one.brief() for one in found])
 
 
 def _submit_in_session(world: Workspace, given: Mapping[str, Any], turn: SessionTurn) -> SessionAnswer:
