@@ -14,7 +14,7 @@ import pytest
 from lukasa import Lukasa, Workspace
 from lukasa.model.corpus import Watch
 from lukasa.model.errors import InvalidInput, NotFound, Refused, UnreadableDocument
-from lukasa.providers.web.feeds import read_feed
+from lukasa.providers.web.feeds import is_feed, read_feed
 from tests.helpers.cli import Shell
 from tests.helpers.making import FixedClock
 from tests.helpers.web import Page, Site, site
@@ -252,6 +252,24 @@ def test_what_is_no_feed_is_refused(text: str) -> None:
     with pytest.raises(UnreadableDocument) as refused:
         read_feed(text.encode(), "https://host.example/feed")
     assert refused.value.fix
+
+
+@pytest.mark.parametrize(
+    ("text", "media_type", "so"),
+    [
+        (rss("a"), "text/html", True),
+        ('\n<?xml version="1.0"?>\n<?xml-stylesheet href="x"?><!-- hello --><feed xmlns="x"></feed>', "", True),
+        (JSON, "application/json", True),
+        ("<html><rss></html>", "text/html", False),
+        ("<rss", "application/rss+xml; charset=utf-8", True),
+        ("<?xml>" * 99_999, "", False),
+        ("<!--" * 99_999, "", False),
+        ("", "", False),
+    ],
+)
+def test_a_feed_is_known_by_its_type_or_its_beginning(text: str, media_type: str, so: bool) -> None:
+    """K6: servers name feeds in many ways; what only looks like one costs nothing."""
+    assert is_feed(text.encode(), media_type) is so
 
 
 def test_a_page_of_a_feed_may_be_added_as_what_it_is(world: Workspace, web: Site) -> None:

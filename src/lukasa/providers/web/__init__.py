@@ -27,7 +27,7 @@ _HEADERS = {"User-Agent": AGENT, "Accept": "*/*", "Accept-Encoding": "gzip", "Co
 _MOST_SAID = 1_000  # characters of an ETag or a date that are sent back
 _ROBOTS = 512 * 1024  # bytes
 _REFS = "/info/refs?service=git-upload-pack"
-_DUMB = re.compile(rb"[0-9a-f]{40}([0-9a-f]{24})?\trefs/")
+_DUMB = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?\trefs/")
 
 
 def open_fetcher(env: Mapping[str, str]) -> WebFetcher:
@@ -80,7 +80,7 @@ class WebFetcher:
         found = self.fetch(base + _REFS)
         kind = found.media_type.partition(";")[0].strip()
         smart = kind == "application/x-git-upload-pack-advertisement"
-        if not smart and not _DUMB.match(found.data or b""):
+        if not smart and not _DUMB.match((found.data or b"")[:200].decode("latin-1")):
             raise FetchFailed(f"there is no git repository at {url[:120]!r}", fix="give the address that git clones")
         # Like a redirect: a public page must not lead into networks that only the owner may name.
         return repositories.clone_web(

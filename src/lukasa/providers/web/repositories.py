@@ -90,7 +90,7 @@ def _version() -> tuple[int, ...]:
     if program is None:
         raise GitMissing("git is not installed on this machine", fix="install git, or give the URL of a page")
     said = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=20, check=False).stdout
-    found = re.search(r"(\d+)\.(\d+)", said)
+    found = re.match(r"git version (\d{1,5})\.(\d{1,5})", said)
     return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
