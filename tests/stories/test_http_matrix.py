@@ -113,6 +113,10 @@ class Things(dict[str, str]):
         assert self["earlier"]
         return self._world.put(self._tier, f"The mayor of {self['fresh']} is Omar").id
 
+    def _accepted(self) -> str:
+        made = self._world.submit(f"guide {self['fresh']}", memories=[self["entry"]])
+        return self._memory.existing(self._world.name).approve(made.id).id
+
     def _session(self) -> str:
         moment = self._world.ctx.now
         keys = self._world.ctx.tenancy
@@ -170,7 +174,7 @@ EXAMPLES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "memory_update": ({"id": "{entry}"}, {"importance": 0.9}),
     "memory_forget": ({"id": "{entry}"}, {}),
     "memory_corroborate": ({"id": "{entry}"}, {}),
-    "memory_cite": ({"id": "{entry}"}, {"cites": ["url:https://host.example/{fresh}"]}),
+    "memory_cite": ({"id": "{entry}"}, {"cites": ["url:https://host.example/{mark}"]}),
     "memory_verify": ({}, {}),
     "memory_restore": ({"id": "{gone}"}, {}),
     "memory_undo": ({"id": "{gone}"}, {}),
@@ -225,7 +229,10 @@ EXAMPLES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "review_approve": ({"id": "{held}"}, {}),
     "review_edit": ({"id": "{held}"}, {"text": "Light the lamp of {fresh} at dusk"}),
     "review_reject": ({"id": "{held}"}, {}),
+    "review_undo": ({"id": "{accepted}"}, {}),
     "review_settle": ({"id": "{later}"}, {"other": "{earlier}", "keep": "both"}),
+    "corpus_submit": ({}, {"document": "guide {fresh}", "memories": ["{entry}"]}),
+    "corpus_submissions": ({}, {"limit": "2"}),
     "transcript_list": ({}, {}),
     "transcript_get": ({"id": "{session}"}, {"limit": "1"}),
     "job_run": ({}, {"kind": "maintain"}),
@@ -411,6 +418,7 @@ WHOLE = {
     "job_get",
     "job_retry",
     "job_cancel",
+    "review_undo",
 }
 # Verbs that take the id of something that one tenant alone has.
 OF_A_TENANT = sorted(

@@ -122,9 +122,13 @@ def test_every_tool_answers_as_its_schema_says(memory: Lukasa) -> None:
         await use("memory_context", query="villain")
         changed = await use("memory_update", id=id, content="The villain is called Morgana.", expected_version=1)
         assert changed["outcome"] == "updated"
+        await use("memory_cite", id=id, cites=["url:https://host.example/"])
         for tool in ("memory_get", "memory_history", "memory_standing", "memory_corroborate"):
             await use(tool, id=id)
         await use("memory_list")
+        await use("memory_cite", id=id, cites=["url:https://host.example/ink"])
+        made = await use("corpus_submit", document="keeper.md", memories=[id], under="The keeper")
+        assert (made["state"], made["change"]["how"]) == ("open", "under")
         assert (await use("memory_forget", id=id, reason="asked to"))["entry"]["state"] == "forgotten"
         assert (await use("memory_restore", id=id))["entry"]["state"] == "active"
         await use("memory_undo", id=id)

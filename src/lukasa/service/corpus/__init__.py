@@ -14,6 +14,7 @@ __all__ = [
     "passages",
     "reading",
     "search",
+    "submitting",
     "watching",
 ]
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
         passages,
         reading,
         search,
+        submitting,
         watching,
     )
 else:

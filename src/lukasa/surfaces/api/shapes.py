@@ -251,6 +251,7 @@ class UndoneOut(VerbOutput):
     entries: list[EntryOut]
     kept: list[KeptOut]
     replaces: list[str]
+    document: str = Field("", description="The document that has its text of before.")
 
 
 class BatchOut(VerbOutput):

@@ -10,6 +10,7 @@ from lukasa.surfaces.api import (
     discovery_verbs,
     memory_verbs,
     overview_verbs,
+    submission_verbs,
 )
 from lukasa.surfaces.api.verb import Verb
 
@@ -17,6 +18,7 @@ VERBS: tuple[Verb, ...] = (
     *memory_verbs.VERBS,
     *corpus_verbs.VERBS,
     *curation_verbs.VERBS,
+    *submission_verbs.VERBS,
     *discovery_verbs.VERBS,
     *conversation_verbs.VERBS,
     *overview_verbs.VERBS,

@@ -102,8 +102,7 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
     "Review and curate": {
         "review": CommandEntry(
             "curation_commands",
-            "Approve, edit or reject held entries and lines proposed for the curated document; decide between two "
-            "entries.",
+            "Approve, edit or reject what waits for you: held entries, proposals, and changes submitted to documents.",
         ),
         "reflect": CommandEntry("curation_commands", "Propose lines for the curated document, and triage them."),
         "curated": CommandEntry("curation_commands", "Show, export, rebuild and undo the curated document."),
