@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import subprocess
+import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,8 +17,10 @@ from typing import Any
 import pytest
 
 from lukasa import Lukasa, Workspace
-from lukasa.model.errors import AddressRefused, Refused
+from lukasa.model.errors import AddressRefused, FetchFailed, Refused
 from lukasa.ports import Message, Reply, Tool, Usage
+from lukasa.providers.web import AddressGuard, CloneLimits, WebFetcher
+from lukasa.providers.web.addresses import read_allowed
 from tests.helpers.cli import COMMAND, Shell
 from tests.helpers.making import FixedClock
 from tests.helpers.mcp import beside, called, lent, piped, refused, session
@@ -76,14 +79,16 @@ def test_a_page_is_found_again_and_memory_keeps_to_itself(shell: Shell, web: Sit
 def test_a_page_that_did_not_change_is_left_alone(shell: Shell, web: Site) -> None:
     """K6: the server is asked whether a page changed; a change, or another context, is a new version."""
     url = web.put("/cranes", CRANES, etag=True)
-    assert shell.json("discover", url, "wind")["outcome"] == "added"
+    assert shell.json("discover", url, "wind", "--tag", "harbour")["outcome"] == "added"
     again = shell.json("discover", url)
     assert (again["outcome"], again["discovery"]["version"], again["discovery"]["context"]) == ("unchanged", 1, "wind")
     assert "if-none-match" in web.asked[-1]
     other = shell.json("discover", url, "who lifts 40 tons?")
     assert (other["outcome"], other["discovery"]["version"]) == ("changed", 2)
     web.put("/cranes", CRANES.replace("18 knots", "20 knots"), etag=True)
-    assert shell.json("discover", url)["discovery"]["version"] == 3
+    third = shell.json("discover", url)["discovery"]
+    assert (third["version"], third["context"]) == (3, "who lifts 40 tons?")
+    assert "harbour" in third["tags"]
     assert len(shell.json("discover", "list")["discoveries"]) == 1
     assert "20 knots" in shell.json("corpus", "search", "knots")["hits"][0]["text"]
 
@@ -319,6 +324,42 @@ def test_git_reaches_nothing_but_what_was_checked(shell: Shell, web: Site, crane
             said = shell.call("--json", "discover", "--", url)
             assert (said.exit_code, json.loads(said.stdout)["error"]["code"]) == (1, "address-refused"), url
         assert inside.hits == []
+
+
+def test_git_connects_to_the_address_that_was_checked(web: Site, crane: Path) -> None:
+    """T51: git does not resolve the name again, and a name that moves inside meanwhile is refused."""
+    url = over_http(web, crane).replace(web.host, "git.example")
+    allowed = read_allowed(web.allowed)
+    found = WebFetcher(AddressGuard(allowed, lambda host, port: ["127.0.0.1"])).clone(url)
+    assert found.commit == git(crane, "rev-parse", "HEAD")
+    answers = iter([["127.0.0.1"], ["127.0.0.2"]])
+    with site("127.0.0.2", web.port) as inside:
+        with pytest.raises(AddressRefused):
+            WebFetcher(AddressGuard(allowed, lambda host, port: next(answers))).clone(url)
+        assert inside.hits == []
+
+
+def test_a_clone_is_bounded_in_size_and_time(web: Site, crane: Path) -> None:
+    """K6: a repository that is too large or too slow ends with an error, and leaves no folder behind."""
+    before = set(Path(tempfile.gettempdir()).glob("lukasa-clone-*"))
+    (crane / "large.bin").write_bytes(os.urandom(3_000_000))
+    git(crane, "add", ".")
+    git(crane, "commit", "--quiet", "-m", "Add a large file")
+    guard = AddressGuard(read_allowed(web.allowed))
+    with pytest.raises(FetchFailed, match=r"larger than|cannot clone"):
+        WebFetcher(guard, clones=CloneLimits(bytes=1_000_000)).clone(f"file://{crane}", local=True)
+    url, serve, go = over_http(web, crane), web.dynamic, threading.Event()
+
+    def slowly(method: str, path: str, body: bytes, headers: Mapping[str, str]) -> Page | None:
+        if method == "POST":
+            go.wait(30)
+        return serve(method, path, body, headers) if serve is not None else None
+
+    web.dynamic = slowly
+    with pytest.raises(FetchFailed, match="took longer than 2 s"):
+        WebFetcher(guard, clones=CloneLimits(seconds=2.0)).clone(url)
+    go.set()
+    assert set(Path(tempfile.gettempdir()).glob("lukasa-clone-*")) <= before
 
 
 # Who may

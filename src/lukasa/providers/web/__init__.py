@@ -18,8 +18,9 @@ from lukasa.ports import Fetched
 from lukasa.providers.web import feeds, repositories
 from lukasa.providers.web.addresses import ALLOW, AddressGuard, Target, is_public, read_allowed, read_url
 from lukasa.providers.web.exchange import Answer, WebLimits, exchange
+from lukasa.providers.web.repositories import CloneLimits
 
-__all__ = ["ALLOW", "AddressGuard", "WebFetcher", "WebLimits", "open_fetcher"]
+__all__ = ["ALLOW", "AddressGuard", "CloneLimits", "WebFetcher", "WebLimits", "open_fetcher"]
 
 AGENT = "lukasa"
 _REDIRECTS = (301, 302, 303, 307, 308)
@@ -39,10 +40,16 @@ class WebFetcher:
     """Gets what a URL names; see `lukasa.ports.Fetcher`. It keeps nothing, so threads may share it."""
 
     def __init__(
-        self, guard: AddressGuard | None = None, limits: WebLimits | None = None, *, trust: ssl.SSLContext | None = None
+        self,
+        guard: AddressGuard | None = None,
+        limits: WebLimits | None = None,
+        *,
+        clones: CloneLimits | None = None,
+        trust: ssl.SSLContext | None = None,
     ) -> None:
         self.guard = guard or AddressGuard()
         self.limits = limits or WebLimits()
+        self.clones = clones or CloneLimits()
         self._trust = trust
 
     def fetch(
@@ -74,7 +81,7 @@ class WebFetcher:
                     f"{url[:120]!r} is a folder of this machine",
                     fix="the owner may give it at the command line: `lukasa discover file://…`",
                 )
-            return repositories.clone_local(url)
+            return repositories.clone_local(url, self.clones)
         target = read_url(url)
         base = Target(target.scheme, target.host, target.port, target.path.partition("?")[0].rstrip("/")).url
         found = self.fetch(base + _REFS)
@@ -84,7 +91,7 @@ class WebFetcher:
             raise FetchFailed(f"there is no git repository at {url[:120]!r}", fix="give the address that git clones")
         # Like a redirect: a public page must not lead into networks that only the owner may name.
         return repositories.clone_web(
-            found.url.removesuffix(_REFS), self.guard, smart=smart, public_only=found.public, url=url
+            found.url.removesuffix(_REFS), self.guard, self.clones, smart=smart, public_only=found.public, url=url
         )
 
     def is_feed(self, fetched: Fetched) -> bool:

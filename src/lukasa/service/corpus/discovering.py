@@ -96,6 +96,8 @@ def discover(ctx: CallContext, request: Request, ask: Ask | None) -> Discovered:
     else:
         looked = looking.looked(ctx, request, None)
     assert looked is not None  # a server says "unchanged" only if it was asked
+    if known is not None:
+        request = _as_before(known, request)
     found = relevance(
         looked.parsed.title, looked.parsed.body, request.context, _remembered(ctx, looked.parsed, request.context)
     )
@@ -105,6 +107,13 @@ def discover(ctx: CallContext, request: Request, ask: Ask | None) -> Discovered:
     _log(ctx, made)
     adding.embed(ctx)
     return Discovered(made, outcome, found, looked.feeds)
+
+
+def _as_before(known: DocumentSource, request: Request) -> Request:
+    """Return a request with the context and the tags that were given before, where it gives none."""
+    said = _facts(known)
+    tags = tuple(tag for tag in said.get("given", "").split(", ") if tag)
+    return replace(request, context=request.context or said.get("context", ""), tags=request.tags or tags)
 
 
 def _same_wish(known: DocumentSource, request: Request) -> bool:
@@ -204,6 +213,7 @@ def _save(
         "relevance": f"{found.score:.2f}: {found.reason}",
         "by": by,
         "tags": ", ".join(tags),
+        "given": ", ".join(request.tags),
         "moved to": looked.url if looked.url != request.url else "",
     }
     shown = [
@@ -318,7 +328,12 @@ def _shown(url: str) -> str:
 
 
 def _facts(source: DocumentSource) -> dict[str, str]:
-    return dict(note.split(": ", 1) for note in source.notes if ": " in note)
+    found: dict[str, str] = {}
+    for note in source.notes:
+        name, colon, value = note.partition(": ")
+        if colon:
+            found.setdefault(name, value)  # notes about the text come later, and may look like one of these
+    return found
 
 
 def _discovery(head: Document | DocumentHead, source: DocumentSource, note: str, notes: tuple[str, ...]) -> Discovery:
