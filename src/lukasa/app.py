@@ -63,6 +63,7 @@ if TYPE_CHECKING:
         LogFile,
         NoticeChannel,
         TranscriptReader,
+        Web,
     )
     from lukasa.providers.chat import ChatStatus
     from lukasa.service.admin.access import AccessControl
@@ -375,6 +376,7 @@ class Lukasa:
             parser=document_parser,
             splitter=_split,
             files=_document_files,
+            fetcher=_web,
             prompts=None if self._in_memory else self.settings.data / "prompts",
             chat=self._chat_opener(),
             notices=_notices if any(os.environ.get(name, "").strip() for name in _NOTICES) else None,
@@ -649,6 +651,12 @@ def _split(document: ParsedDocument) -> Sequence[Passage]:
     """Cut a document into passages; whoever stores them numbers them."""
     cut: Sequence[Passage] = import_module("lukasa.corpus.split").split(document, document_id="", version=0)
     return cut
+
+
+def _web() -> Web:
+    """Return the way to the web, within what the owner allows; imported when somebody asks for a URL."""
+    found: Web = import_module("lukasa.providers.web").open_fetcher(os.environ)
+    return found
 
 
 @lru_cache(maxsize=1)

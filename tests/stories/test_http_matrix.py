@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -25,6 +26,7 @@ from lukasa.surfaces.http.application import build
 from tests.helpers.cli import support_spec
 from tests.helpers.making import FixedClock
 from tests.helpers.server import Answer, Client, Running, running
+from tests.helpers.web import any_web
 
 EVERYTHING = tuple(c for c in Capability if c not in OWNERS_ALONE)
 _COUNT = count()
@@ -52,7 +54,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         revoked = access.create("revoked", workspaces=["novel"], can=EVERYTHING)
         access.revoke("revoked")
         clock.time += timedelta(minutes=1)
-        with running(memory) as house:
+        with running(memory) as house, any_web():
             callers = {
                 "none": house.stranger(),
                 "empty": Client(house.port, {"authorization": ""}),
@@ -111,6 +113,10 @@ class Things(dict[str, str]):
         assert self["earlier"]
         return self._world.put(self._tier, f"The mayor of {self['fresh']} is Omar").id
 
+    def _accepted(self) -> str:
+        made = self._world.submit(f"guide {self['fresh']}", memories=[self["entry"]])
+        return self._memory.existing(self._world.name).approve(made.id).id
+
     def _session(self) -> str:
         moment = self._world.ctx.now
         keys = self._world.ctx.tenancy
@@ -127,6 +133,15 @@ class Things(dict[str, str]):
     def _over(self) -> str:
         self._world.ctx.apply(self._world.ctx.local, CancelJob(self["queued"], "for the test"))
         return self["queued"]
+
+    def _page(self) -> str:
+        return f"http://{os.environ['LUKASA_FETCH_ALLOW']}/page-{next(_COUNT)}"
+
+    def _feed(self) -> str:
+        return f"http://{os.environ['LUKASA_FETCH_ALLOW']}/feed-{next(_COUNT)}"
+
+    def _followed(self) -> str:
+        return self._memory.existing("novel").follow_feed(self["feed"]).id
 
     def _grant(self) -> str:
         return self._memory.access.create(self["fresh"], workspaces=["novel"]).grant.id
@@ -204,11 +219,20 @@ EXAMPLES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "bookmark_create": ({}, {"name": "{mark}"}),
     "bookmark_list": ({}, {}),
     "workspace_stats": ({}, {"since": "24h"}),
+    "corpus_discover": ({}, {"url": "{page}", "context": "the page {fresh}"}),
+    "corpus_discoveries": ({}, {"limit": "2"}),
+    "feed_add": ({}, {"url": "{feed}"}),
+    "feed_list": ({}, {}),
+    "feed_remove": ({"id": "{followed}"}, {}),
+    "feed_poll": ({}, {"id": "{followed}"}),
     "review_list": ({}, {}),
     "review_approve": ({"id": "{held}"}, {}),
     "review_edit": ({"id": "{held}"}, {"text": "Light the lamp of {fresh} at dusk"}),
     "review_reject": ({"id": "{held}"}, {}),
+    "review_undo": ({"id": "{accepted}"}, {}),
     "review_settle": ({"id": "{later}"}, {"other": "{earlier}", "keep": "both"}),
+    "corpus_submit": ({}, {"document": "guide {fresh}", "memories": ["{entry}"]}),
+    "corpus_submissions": ({}, {"limit": "2"}),
     "transcript_list": ({}, {}),
     "transcript_get": ({"id": "{session}"}, {"limit": "1"}),
     "job_run": ({}, {"kind": "maintain"}),
@@ -384,11 +408,17 @@ WHOLE = {
     "workspace_tokens",
     "corpus_unwatch",
     "event_list",
+    "feed_add",
+    "feed_list",
+    "feed_remove",
+    "feed_poll",
+    "corpus_discover",
     "job_run",
     "job_list",
     "job_get",
     "job_retry",
     "job_cancel",
+    "review_undo",
 }
 # Verbs that take the id of something that one tenant alone has.
 OF_A_TENANT = sorted(

@@ -246,6 +246,8 @@ READING = {
         "about_document",
         "collections",
         "watches",
+        "submissions",
+        "get_submission",
     ),
     *("get_document", "channels", "conversations", "conversation", "read_note", "notes", "jobs", "job", "job_steps"),
     *("scrub_plan", "purge_plan", "transcripts", "transcript", "said", "search_transcripts", "events", "verify"),

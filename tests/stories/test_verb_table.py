@@ -109,6 +109,10 @@ def test_the_langgraph_tools_and_their_arguments(memory: Lukasa) -> None:
         "memory_forget": ({"id", "reason"}, ["id"]),
         "corpus_search": ({"query", "limit", "documents"}, ["query"]),
         "corpus_read": ({"document", "passage", "section", "page", "line", "start"}, ["document"]),
+        "corpus_submit": (
+            {"document", "memories", "text", "under", "replaces", "whole", "derivable", "note"},
+            ["document", "memories"],
+        ),
         "note_write": ({"key", "value"}, ["key", "value"]),
         "note_read": ({"key"}, []),
     }

@@ -30,7 +30,6 @@ from lukasa.ports import (
     DocumentFiles,
     DocumentParser,
     Embedder,
-    Fetcher,
     LogFile,
     NoticeChannel,
     ProjectFiles,
@@ -39,6 +38,7 @@ from lukasa.ports import (
     Splitter,
     Threads,
     TranscriptReader,
+    Web,
     no_span,
 )
 from lukasa.service import inputs
@@ -68,7 +68,7 @@ class CallContext(Sight, frozen=True, kw_only=True):
     parser: Callable[[], DocumentParser] | None = None  # opened when a document is read
     splitter: Splitter | None = None  # cuts a document into passages
     files: Callable[[], DocumentFiles] | None = None  # files of this machine that may become documents
-    fetcher: Callable[[], Fetcher] | None = None  # gets what a URL names
+    fetcher: Callable[[], Web] | None = None  # gets what a URL names, when somebody asks for it
     prompts: Path | None = None  # the folder of the owner's own prompts
     chat: Callable[[], Chat] | None = None  # opens the language model, if the settings name one
     curated_file: CuratedFile | None = None  # the file of the curated document, if the spec asks for one

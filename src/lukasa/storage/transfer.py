@@ -104,6 +104,8 @@ PARTS = (
     _plain(tables.TRANSCRIPTS, "place"),
     UTTERANCES,
     _plain(tables.AMENDMENTS, "place"),
+    _plain(tables.SUBMISSIONS, "place", page=_FEW),
+    _plain(tables.SUBMISSION_MEMORIES, "place"),
     _plain(tables.JOBS, "place"),
     _plain(tables.STEPS, "place", page=_FEW),
     _plain(tables.TELEMETRY, "place"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from lukasa.model.entry import Document, DocumentHead
 from lukasa.service import corpus
 from lukasa.service.call import Bound
@@ -12,6 +14,7 @@ from lukasa.service.instrument import verb
 
 if TYPE_CHECKING:
     from lukasa.model.corpus import AddedFile, AddedFiles, Watch
+    from lukasa.model.discovery import Discovered, Discovery
     from lukasa.service.corpus.adding import Tell
     from lukasa.service.corpus.documents import DocumentAbout
     from lukasa.service.corpus.reading import Stretch
@@ -89,6 +92,55 @@ class CorpusMethods(Bound, frozen=True):
         """Add the bytes of a file under a name. The same name is the next version of the same document."""
         shelf = corpus.adding.Shelf.checked(collection, tags, origin, lifecycle, weight, standing)
         return corpus.adding.add_bytes(self.ctx, name, data, media_type, shelf)
+
+    @verb("corpus", "discover")
+    def discover(
+        self,
+        url: str,
+        context: str = "",
+        *,
+        kind: str = "auto",
+        tags: Sequence[str] = (),
+        follow: bool = False,
+        local: bool = False,
+    ) -> Discovered:
+        """Fetch a page or clone a repository, and keep a note about it in the corpus; `context` says why.
+
+        `kind` is auto, page or repository. With `follow`, the feed that the page names is followed. With `local`, a
+        file:// URL may name a repository of this machine.
+        """
+        request = corpus.discovering.checked(url, context, kind, tags, local=local)
+        if not follow:
+            return corpus.discovering.discover(self.ctx, request, corpus.discovering.asker(self.ctx))
+        self.ctx.require_author("follow feeds")
+        found = corpus.discovering.discover(self.ctx, replace(request, whole=True), corpus.discovering.asker(self.ctx))
+        if not found.feeds:
+            return found
+        return replace(found, followed=corpus.feeds.follow(self.ctx, found.feeds[0].url).id)
+
+    def discoveries(self, *, limit: int = 20) -> list[Discovery]:
+        """Return what was discovered, newest first."""
+        return corpus.discovering.kept(self.ctx, limit)
+
+    @verb("feed", "follow")
+    def follow_feed(self, url: str) -> Watch:
+        """Follow a feed, by its address or by that of a page that names it. The worker takes new items as
+        discoveries."""
+        return corpus.feeds.follow(self.ctx, url)
+
+    def feeds(self) -> list[Watch]:
+        """Return the feeds that are followed, the oldest first."""
+        return corpus.feeds.followed(self.ctx)
+
+    @verb("feed", "unfollow")
+    def unfollow_feed(self, which: str) -> Watch:
+        """Follow a feed no longer, by its address or id. What was discovered stays."""
+        return corpus.feeds.unfollow(self.ctx, which)
+
+    @verb("feed", "poll")
+    def poll_feeds(self, which: str | None = None) -> dict[str, int]:
+        """Ask a feed, or all of them, now; return how many items were new."""
+        return corpus.feeds.poll(self.ctx, which)
 
     @verb("corpus", "watch")
     def watch_folder(

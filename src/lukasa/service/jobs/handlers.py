@@ -20,7 +20,7 @@ from lukasa.model.telemetry import Spending
 from lukasa.ports import Chat, Clock, Span, no_span
 from lukasa.service.call import CallContext
 from lukasa.service.citations import verifying
-from lukasa.service.corpus import watching
+from lukasa.service.corpus import feeds, submitting, watching
 from lukasa.service.curation import curated_document, kept_records, notices, reflect, triage
 from lukasa.service.entries import categorise, resolve
 from lukasa.service.jobs.allowance import ModelGuard
@@ -59,8 +59,12 @@ def index_vectors(ctx: CallContext, task: Task) -> dict[str, Any]:
 
 
 def tidy(ctx: CallContext, task: Task) -> dict[str, Any]:
-    """Delete finished jobs, answers, telemetry and disclosures after a while. Dead jobs stay until somebody decides."""
+    """Delete finished jobs, answers, telemetry and disclosures after a while. Dead jobs stay until somebody decides.
+
+    Submissions lose the words of memories that another workspace scrubbed from the account.
+    """
     now = ctx.now
+    submitting.sweep(ctx)
     points = (ForgetTelemetry(now - KEEP_TELEMETRY), ForgetTelemetry(now - KEEP_READS, "debug"))
     rules = ctx.spec.disclosure
     shown = ForgetDisclosures(now - timedelta(days=rules.keep_days), rules.most)
@@ -87,6 +91,7 @@ HANDLERS: dict[str, Work] = {
     "resolve": resolve.resolve,
     "tidy": tidy,
     "observe": observe.observe,
+    "poll": feeds.job,
     "triage": triage.triage,
     "verify": verifying.job,
 }

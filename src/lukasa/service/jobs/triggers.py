@@ -32,6 +32,7 @@ UPKEEP = frozenset(
         "curate",
         "hide-secrets",
         "index-vectors",
+        "poll",
         "follow",
         "verify",
     }
@@ -66,6 +67,7 @@ def activity(ctx: CallContext, started: datetime | None = None) -> Activity:
     last = store.events(after=head - 1, limit=1) if head else []
     marks = _marks(ctx)
     wanted = ctx.spec.triggers
+    followed = {one.kind for one in store.watches() if one.due_at <= ctx.now}
     return Activity(
         created_at=ctx.info.created_at,
         started=started,
@@ -77,7 +79,8 @@ def activity(ctx: CallContext, started: datetime | None = None) -> Activity:
         idle_change=any(not _by(event, UPKEEP) for event in _since(ctx, marks.get("idle", 0), head)),
         unreflected=sum(_by(e, {"observe"}) for e in _since(ctx, marks.get("reflect", 0), head, "entry.put")),
         cites=bool(store.newest_citations(limit=1)),
-        follows=any(one.kind == "folder" and one.due_at <= ctx.now for one in store.watches()),
+        feeds="feed" in followed,
+        follows="folder" in followed,
         untriaged=bool(store.amendments(states=[AmendmentState.PENDING], limit=1)),
     )
 
@@ -144,6 +147,7 @@ class Activity(Struct, frozen=True):
     unindexed: bool = False
     untriaged: bool = False
     cites: bool = False
+    feeds: bool = False
     follows: bool = False
 
 
@@ -151,9 +155,11 @@ def due(spec: MemorySpec, now: datetime, facts: Activity) -> list[JobDraft]:
     """Return the jobs that a spec's triggers ask for, given the activity."""
     regular = _by_clock if spec.triggers.clock else _when_idle
     indexing = [_windowed("index-vectors", "", window("half-hourly", now))] if facts.unindexed else []
+    polling = [_windowed("poll", "", portion(1, now))] if facts.feeds else []
     following = [_windowed("follow", "", portion(1, now))] if facts.follows else []
     return [
         *following,
+        *polling,
         *indexing,
         *_consolidations(spec, now, facts),
         *regular(spec, now, facts),

@@ -13,6 +13,7 @@ from pydantic import Field
 from lukasa.model.errors import InvalidInput
 from lukasa.model.grant import Capability
 from lukasa.service import inputs
+from lukasa.service.corpus.locations import is_url
 from lukasa.service.corpus.reading import MOST, USUAL
 from lukasa.service.workspace import Workspace
 from lukasa.surfaces.api.shapes import EntryOut, PageOut
@@ -228,6 +229,8 @@ def add(call: Call, given: CorpusAddIn) -> AddedFilesOut:
         raise InvalidInput("give a location, or a name with data", fix="send one of them")
     if given.data is not None:
         return _sent(call, given, shelf)
+    if is_url(str(given.location)):
+        call.credential.require(Capability.DISCOVER)
     done = call.workspace.add_to_corpus(str(given.location), prune=given.prune, dry_run=given.dry_run, **shelf)
     told = [one for one in done.files if one.outcome != "unchanged"]
     return AddedFilesOut.of({"files": told, "counts": done.counts, "skipped": done.skipped, "dry_run": done.dry_run})

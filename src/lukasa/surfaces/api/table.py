@@ -7,8 +7,10 @@ from lukasa.surfaces.api import (
     conversation_verbs,
     corpus_verbs,
     curation_verbs,
+    discovery_verbs,
     memory_verbs,
     overview_verbs,
+    submission_verbs,
 )
 from lukasa.surfaces.api.verb import Verb
 
@@ -16,6 +18,8 @@ VERBS: tuple[Verb, ...] = (
     *memory_verbs.VERBS,
     *corpus_verbs.VERBS,
     *curation_verbs.VERBS,
+    *submission_verbs.VERBS,
+    *discovery_verbs.VERBS,
     *conversation_verbs.VERBS,
     *overview_verbs.VERBS,
     *admin_verbs.VERBS,

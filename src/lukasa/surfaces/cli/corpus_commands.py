@@ -14,6 +14,7 @@ from lukasa.model.entry import DocumentHead
 from lukasa.service.corpus.documents import DocumentAbout
 from lukasa.service.corpus.reading import MOST, USUAL, Stretch
 from lukasa.service.corpus.search import Hit
+from lukasa.surfaces.cli import submission_commands
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.invocation import Invocation, pass_invocation
 from lukasa.surfaces.cli.lines import joined, when
@@ -40,6 +41,10 @@ def corpus() -> None:
     Documents are searched apart from memory: a read never finds them, and this search never finds an entry. Only the
     owner adds; agents may search and read.
     """
+
+
+corpus.add_command(submission_commands.submit)
+corpus.add_command(submission_commands.submissions)
 
 
 def _shelf(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -275,11 +280,21 @@ def _about(found: DocumentAbout) -> Iterator[Line]:
 @pass_invocation
 def corpus_history(cli: Invocation, document: str) -> None:
     """List every version of a document, also of one that was removed."""
-    found = cli.workspace().document_history(document)
+    workspace = cli.workspace()
+    found = workspace.document_history(document)
+    submitted = {one.accepted: one for one in workspace.submissions(document=document, state="accepted")}
     rows = (
-        (str(d.version), when(d.updated_at), "removed" if d.removed else d.lifecycle, brief(d.title, 60)) for d in found
+        (
+            str(d.version),
+            when(d.updated_at),
+            "removed" if d.removed else d.lifecycle,
+            f"submission {submitted[d.version].id}" if d.version in submitted else "",
+            brief(d.title, 60),
+        )
+        for d in found
     )
-    cli.emit({"versions": plain(found)}, table(("version", "at", "stage", "title"), rows))
+    data = {"versions": plain(found), "submissions": plain(list(submitted.values()))}
+    cli.emit(data, table(("version", "at", "stage", "from", "title"), rows))
 
 
 @corpus.command("remove", examples=("lukasa corpus remove docs/deploys.md",))

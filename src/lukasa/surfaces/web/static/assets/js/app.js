@@ -242,7 +242,7 @@ async function wait(w) {
   count({ waiting: 0, of: w });
   try {
     const seen = await at(w).get("overview");
-    if (counts.of === w) count({ waiting: seen.held + seen.proposals + seen.rivals, of: w });
+    if (counts.of === w) count({ waiting: seen.held + seen.proposals + seen.rivals + seen.submissions, of: w });
   } catch {
     return; // the view itself shows the error
   }

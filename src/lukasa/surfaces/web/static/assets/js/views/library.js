@@ -3,6 +3,7 @@ import { h, put } from "../dom.js";
 import { card } from "../entries.js";
 import { split } from "../editing.js";
 import { badge, confirm, doing, empty, facts, field, head, later, notice, number, select, table, time, toast } from "../parts.js";
+import { discovering, feeding } from "./discoveries.js";
 
 const MOST = 5_500_000; // bytes of a file that fits into one request
 const LIMIT = 50;
@@ -17,6 +18,7 @@ async function all(page) {
   const found = await page.api.get("corpus/documents", { collection, after: page.query.get("after"), limit: LIMIT });
   const names = Object.keys(found.collections);
   const q = page.query.get("q")?.trim();
+  const followed = following(page);
   return [
     head(
       "Library",
@@ -31,7 +33,7 @@ async function all(page) {
         "div",
         { class: "two" },
         h("section", { class: "stack" }, h("h2", null, "Documents"), listing(page, found, names)),
-        h("div", { class: "stack wide" }, adding(page, names), following(page)),
+        h("div", { class: "stack wide" }, adding(page, names), discovering(page, followed.again), followed.section),
       ),
     ),
   ];
@@ -279,9 +281,9 @@ function following(page) {
             { class: "list" },
             watches.map((watch) => followed(page, watch, list, said)),
           )
-        : h("p", { class: "quiet" }, "Nothing is followed. The worker looks at a followed folder every 5 minutes."),
+        : h("p", { class: "quiet" }, "Nothing is followed. The worker looks at a followed folder every 5 minutes, and asks a feed every hour."),
   );
-  return h(
+  const section = h(
     "section",
     { class: "panel stack" },
     h("h2", null, "Followed"),
@@ -299,8 +301,10 @@ function following(page) {
       h("div", { class: "grow" }, field("A folder on this machine", folder)),
       h("button", null, "Follow"),
     ),
+    feeding(page, said, () => list.again()),
     said,
   );
+  return { section, again: () => list.again() };
 }
 
 function followed(page, watch, list, said) {
