@@ -16,9 +16,10 @@ from lukasa.model.ids import new_id
 from lukasa.model.item import Item, ItemAddress
 from lukasa.model.job import JobDraft
 from lukasa.model.scrub import Extent, Mode, manifest_digest
+from lukasa.model.submission import Change, How, Submission
 from lukasa.model.telemetry import Spending, TelemetryEvent
 from lukasa.model.transcript import Transcript, Utterance
-from lukasa.model.values import Relation, Trust
+from lukasa.model.values import Origin, Relation, Trust
 from lukasa.storage.operations import (
     CloseScope,
     DropEntry,
@@ -45,6 +46,7 @@ from lukasa.storage.operations import (
     SaveNote,
     SavePassageEmbedding,
     SaveRivalry,
+    SaveSubmission,
     SaveTranscript,
     SaveWatch,
     SaveWorkspace,
@@ -120,6 +122,7 @@ def fill(store: Store, word: str) -> dict[str, Entry]:
         ],
         [Enqueue(JobDraft("observe", f"observe:{word}", {"word": word}))],
         [SaveTranscript(session, 0), KeepUtterances(session.id, said)],
+        [SaveSubmission(_submission(word, new.id), 0)],
         [SaveAmendment(Amendment(new_id(), "facts", word, 0.5, ("s1",), NOW, NOW), 0)],
         [Emit(TelemetryEvent(NOW, "info", "test", "entries", "put", True))],
         [Spend(Spending("2026-03-01", "m", 1, 5, 2, 0.5)), SaveGrant(_grant(word), 0)],
@@ -134,6 +137,12 @@ def fill(store: Store, word: str) -> dict[str, Entry]:
     commit(store, Scrub(scrub, manifest_digest(scrub, store.holdings(scrub)), {"operator": "ada"}))
     commit(store, SaveAnswer(Answer(word, "r1", NOW, 200, word)))
     return {"old": old, "new": new, "acme": acme, "evil": evil}
+
+
+def _submission(word: str, memory: str) -> Submission:
+    change, origin = Change(How.END, word, word), Origin(word, "mcp", "stdio", Trust.AGENT)
+    about = ("documents", 1, change, (memory,), (memory,), origin)
+    return Submission(new_id(), f"doc {word}", word, *about, word, NOW, NOW)
 
 
 def _groups(*groups: list[Operation]) -> tuple[list[Operation], ...]:

@@ -14,6 +14,7 @@ from tests.helpers.cli import COMMAND, Shell
 from tests.helpers.documents import epub, page, pdf
 from tests.helpers.processes import until
 from tests.helpers.repository import git
+from tests.helpers.web import site
 
 MANY = 3_000
 
@@ -83,8 +84,6 @@ def test_an_empty_corpus_says_how_to_add(shell: Shell) -> None:
     assert "lukasa corpus watch FOLDER" in shell.run("corpus", "watches")
     assert shell.fails("corpus", "read", "nothing", code=1)["code"] == "not-found"
     assert shell.fails("corpus", "add", "/nowhere/at/all", code=1)["code"] == "not-found"
-    (failed,) = shell.json("corpus", "add", "https://example.org/", code=1)["files"]
-    assert (failed["outcome"], bool(failed["fix"])) == ("failed", True)
 
 
 def test_only_what_changed_is_read_again(shell: Shell, library: Path) -> None:
@@ -228,3 +227,22 @@ def test_a_long_document_is_read_without_repetition(shell: Shell, tmp_path: Path
     assert max(len(part["text"]) for part in parts) <= 5000
     assert all(f"Sentence number {n} of" in said for n in range(600))
     assert len(said) < len(text) * 1.1
+
+
+def test_a_page_is_added_by_its_address(shell: Shell) -> None:
+    """K4: a URL goes in as a file does, an unchanged one is not sent again, and a closed address is an answer."""
+    with site() as web:
+        url = web.put("/gate.html", page("<h1>The gate</h1><p>The lantern burns green.</p>", "The gate"), etag=True)
+        (closed,) = shell.json("corpus", "add", url, code=1)["files"]
+        assert (closed["outcome"], "public" in closed["error"]) == ("failed", True)
+        assert web.hits == []
+        shell.env["LUKASA_FETCH_ALLOW"] = web.allowed
+        assert shell.json("corpus", "add", url)["counts"] == {"added": 1}
+        assert shell.json("corpus", "add", url)["counts"] == {"unchanged": 1}
+        assert "if-none-match" in web.asked[-1]
+        assert shell.json("corpus", "add", url, "--standing", "binding")["counts"] == {"changed": 1}
+        web.put("/gate.html", page("<h1>The gate</h1><p>The lantern burns red.</p>", "The gate"), etag=True)
+        assert shell.json("corpus", "add", url)["counts"] == {"changed": 1}
+    (hit,) = shell.json("corpus", "search", "lantern")["hits"]
+    assert (hit["version"], hit["origin"], hit["standing"]) == (3, "web", "binding")
+    assert "burns red" in hit["text"]

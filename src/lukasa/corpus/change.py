@@ -13,6 +13,7 @@ from lukasa.model.submission import Change, How, Run
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.*)")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _UNDERLINE = re.compile(r" {0,3}(=+|-{2,})[ \t]*")
+_SPACE = re.compile(r"\s+")
 _BETWEEN = " › "
 _NAMED = 12  # headings that an error names
 _QUOTED = 80
@@ -98,16 +99,28 @@ def _heading(lines: Sequence[str], n: int) -> tuple[int, str, int] | None:
 
 def _passage(body: str, quoted: str) -> tuple[int, int]:
     """Return where a quoted passage is; spaces and line ends may differ."""
-    words = quoted.split()
-    if not words:
+    wanted = " ".join(quoted.split())
+    if not wanted:
         raise InvalidInput("the passage to replace is empty", fix="quote it as it is in the document")
-    found = [match.span() for match in re.finditer(r"\s+".join(map(re.escape, words)), body)]
-    if len(found) == 1:
-        return found[0]
+    even = _SPACE.sub(" ", body)
+    found = even.count(wanted)
+    if found == 1:
+        start = even.find(wanted)
+        return _place(body, start), _place(body, start + len(wanted) - 1) + 1
     said = f"“{quoted[:_QUOTED]}{'…' if len(quoted) > _QUOTED else ''}”"
     if not found:
         raise InvalidInput(f"the document does not hold {said}", fix="quote the passage as it is in the document")
-    raise InvalidInput(f"the document holds {said} {len(found)} times", fix="quote more of the passage")
+    raise InvalidInput(f"the document holds {said} {found} times", fix="quote more of the passage")
+
+
+def _place(body: str, even: int) -> int:
+    """Return where a character is that has this place once each stretch of space is one character."""
+    more = 0
+    for gap in _SPACE.finditer(body):
+        if gap.start() - more >= even:
+            break
+        more += gap.end() - gap.start() - 1
+    return even + more
 
 
 # The difference of two texts
