@@ -152,6 +152,15 @@ def test_a_page_that_cannot_be_had_leaves_nothing(shell: Shell, web: Site, page:
     assert shell.json("slog", "query")["entries"] == []
 
 
+def test_of_a_very_long_page_the_beginning_is_kept(shell: Shell, web: Site) -> None:
+    """K6: a page of any length becomes a document of a bounded one, which says so."""
+    long = "".join(f"<p>Paragraph {n} is about crane {n} of the long pier.</p>" for n in range(20_000))
+    found = shell.json("discover", web.put("/", f"<title>Long</title>{long}"))["discovery"]
+    assert found["notes"] == ["only the first 400,000 characters of its text are kept"]
+    assert "only the first 400,000" in shell.run("corpus", "read", found["document"])
+    assert shell.json("corpus", "search", "paragraph 19000")["hits"][0]["text"].find("Paragraph 19000 ") < 0
+
+
 def test_a_discovery_that_is_killed_leaves_nothing(shell: Shell, web: Site) -> None:
     """K6: kill -9 in the middle; nothing is half-added, and the next try works."""
     arrived, go = threading.Event(), threading.Event()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 from xml.sax.saxutils import escape
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from lukasa import Lukasa, Workspace
 from lukasa.model.corpus import Watch
 from lukasa.model.errors import InvalidInput, NotFound, Refused, UnreadableDocument
+from lukasa.ports import Message, Reply, Tool
 from lukasa.providers.web.feeds import is_feed, read_feed
 from tests.helpers.cli import Shell
 from tests.helpers.making import FixedClock
@@ -162,6 +164,39 @@ def test_an_item_without_its_page_is_kept_as_the_feed_has_it(
         assert {one.note for one in made} == {"All about gone .", "All about hidden .", "All about inside ."}
         assert "/hidden.html" not in web.hits
         assert inside.hits == []
+
+
+class Dying:
+    """A model whose process is stopped at its third question."""
+
+    name = "dying"
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def reply(self, messages: Sequence[Message], tools: Sequence[Tool] = (), **how: Any) -> Reply:
+        self.asked += 1
+        if self.asked == 3:
+            raise KeyboardInterrupt
+        return Reply(json.dumps({"title": f"Note {self.asked}", "note": "A story with a tide table.", "tags": []}))
+
+
+def test_a_poll_that_was_stopped_goes_on_where_it_was(
+    memory: Lukasa, world: Workspace, web: Site, clock: FixedClock
+) -> None:
+    """K6: a worker that dies in the middle of a poll loses no item: each is taken once, and paid for once."""
+    world.follow_feed(publish(web, "old"))
+    publish(web, "d", "c", "b", "a", "old")
+    clock.time += timedelta(hours=2)
+    model = Dying()
+    with pytest.raises(KeyboardInterrupt):
+        memory.worker(chat=model).drain()
+    assert len(titles(world)) == 2
+    memory.worker(chat=model).drain()
+    made = world.discoveries()
+    assert sorted(one.url for one in made) == [web.url(f"/{id}.html") for id in "abcd"]
+    assert {(one.version, one.by) for one in made} == {(1, "dying")}
+    assert model.asked == 5
 
 
 def test_a_feed_ends_when_the_owner_says_so(memory: Lukasa, world: Workspace, web: Site, clock: FixedClock) -> None:

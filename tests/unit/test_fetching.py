@@ -132,6 +132,19 @@ def test_an_allowed_network_is_for_the_owner_and_not_for_public_pages(web: Site)
     assert len(web.hits) == 1
 
 
+def test_a_public_page_does_not_redirect_into_the_owners_networks(web: Site) -> None:
+    """T51: what the owner allows is for URLs that were asked for; a public server cannot lead there."""
+    inner = web.put("/", "the inside")
+    with site("127.0.0.2") as outer:
+        outer.redirect("/", inner)
+        allowed = read_allowed(f"{web.allowed},{outer.allowed}")
+        guard = AddressGuard(allowed, public=lambda address: str(address) == outer.host)
+        with pytest.raises(AddressRefused, match="led to it"):
+            WebFetcher(guard, BRIEF).fetch(outer.url())
+        assert web.hits == []
+        assert WebFetcher(guard, BRIEF).fetch(inner).data == b"the inside"
+
+
 def test_the_allowed_port_is_the_only_one(web: Site, victim: Site) -> None:
     """An address that is allowed with a port is not allowed with another one."""
     with pytest.raises(AddressRefused):

@@ -16,7 +16,7 @@ from lukasa.model.discovery import Feed, FeedLink, Repository
 from lukasa.model.errors import AddressRefused, FetchFailed
 from lukasa.ports import Fetched
 from lukasa.providers.web import feeds, repositories
-from lukasa.providers.web.addresses import ALLOW, AddressGuard, Target, is_public, read_allowed, read_url
+from lukasa.providers.web.addresses import ALLOW, AddressGuard, Target, read_allowed, read_url
 from lukasa.providers.web.exchange import Answer, WebLimits, exchange
 from lukasa.providers.web.repositories import CloneLimits
 
@@ -115,7 +115,7 @@ class WebFetcher:
         """Return the answer, and whether it is from the public internet."""
         addresses = self.guard.addresses(target, ends - time.monotonic(), public_only=public_only)
         answer = exchange(target, addresses, {**_HEADERS, **headers}, limits, ends, self._trust)
-        return answer, all(is_public(address) for address in addresses)
+        return answer, all(map(self.guard.public, addresses))
 
     def _ask_robots(self, target: Target, ends: float, public_only: bool) -> None:
         """Raise AddressRefused if the site asks programs not to get this. A site without a file of rules does not."""

@@ -167,7 +167,14 @@ def _host(host: str, shown: str) -> tuple[str, Address | None]:
 class AddressGuard:
     """Decides where a connection may go."""
 
-    def __init__(self, allowed: Sequence[Allowed] = (), resolver: Resolver | None = None) -> None:
+    def __init__(
+        self,
+        allowed: Sequence[Allowed] = (),
+        resolver: Resolver | None = None,
+        *,
+        public: Callable[[Address], bool] = is_public,
+    ) -> None:
+        self.public = public
         self._allowed = tuple(allowed)
         self._resolver = resolver or resolve
 
@@ -186,7 +193,7 @@ class AddressGuard:
         if covered and not public_only:
             return
         where = target.host if target.literal is not None else f"{target.host} ({address})"
-        if not is_public(address):
+        if not self.public(address):
             raise AddressRefused(
                 f"{where} is no public address" + (", and a public page or feed led to it" if covered else ""),
                 fix="ask for it by its own URL" if covered else f"the owner may allow its network with {ALLOW}",

@@ -96,6 +96,7 @@ def discover(ctx: CallContext, request: Request, ask: Ask | None) -> Discovered:
     else:
         looked = looking.looked(ctx, request, None)
     assert looked is not None  # a server says "unchanged" only if it was asked
+    looked = replace(looked, parsed=discovery_note.shortened(looked.parsed, MOST_CHARACTERS))
     if known is not None:
         request = _as_before(known, request)
     found = relevance(
@@ -226,7 +227,7 @@ def _save(
         ("Written by", by or "nobody; this is an excerpt"),
         *(("Note", note) for note in (*looked.parsed.notes, *notes)),
     ]
-    whole = discovery_note.document(title, written.note, shown, looked.parsed, MOST_CHARACTERS)
+    whole = discovery_note.document(title, written.note, shown, looked.parsed)
     cut = passages.split(ctx, whole, tags)
 
     def attempt() -> tuple[Discovery, Outcome]:
