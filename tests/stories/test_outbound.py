@@ -124,4 +124,4 @@ def test_passages_pass_the_gates_too(desk: Workspace) -> None:
     assert "ask Ines first" in inside.search_corpus("refunds")[0].text
     for text in (outside.search_corpus("refunds")[0].text, outside.read_document("faq.md").text):
         assert text == "Refunds take two weeks, says [email]."
-    assert desk.outbound("chat").search_corpus("refunds")[0].text.startswith(HEDGES[Trust.UNTRUSTED])
+    assert desk.outbound("chat").search_corpus("refunds")[0].text.startswith(HEDGES[Trust.IMPORTED])
