@@ -246,3 +246,23 @@ def test_a_page_is_added_by_its_address(shell: Shell) -> None:
     (hit,) = shell.json("corpus", "search", "lantern")["hits"]
     assert (hit["version"], hit["origin"], hit["standing"]) == (3, "web", "binding")
     assert "burns red" in hit["text"]
+
+
+def test_secrets_in_files_are_not_kept(shell: Shell, tmp_path: Path) -> None:
+    """M4, K4: a key in a file is in no passage, no text and no title that is stored, also for the owner."""
+    key = "AKIA" + "Q3EGV7XJ2WNTL5PZ"
+    (tmp_path / "deploy.md").write_text(
+        f"# Deploy with {key}\n\nexport AWS_ACCESS_KEY_ID={key}\n\nThen run make ship.\n"
+    )
+    shell.run("corpus", "add", str(tmp_path / "deploy.md"))
+    shown = (
+        shell.run("corpus", "read", "deploy.md")
+        + shell.run("corpus", "search", "make ship")
+        + shell.run("document", "show", "deploy.md")
+    )
+    assert "make ship" in shown
+    assert "[secret]" in shown
+    assert key not in shown
+    assert key not in shell.run("corpus", "show", "deploy.md") + shell.run("corpus", "list")
+    held = b"".join(file.read_bytes() for file in shell.data.rglob("*") if file.is_file())
+    assert key.encode() not in held
