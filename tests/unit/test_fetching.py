@@ -72,7 +72,7 @@ http://@127.0.0.1:{p}/ http://inside.example:{p}#@example.org/ http://inside.exa
 http://127.0.0.1:{p}\\@example.org/ http://example.org\\@127.0.0.1:{p}/ http:\\\\127.0.0.1:{p}/
 http://%31%32%37.0.0.1:{p}/ http://127.0.0.1%00.example.org:{p}/ http://127.0.0.1%2eexample:{p}/
 http:///127.0.0.1:{p}/ http:127.0.0.1:{p}/ //127.0.0.1:{p}/ 127.0.0.1:{p} http://127.0.0.1:/ http://127.0.0.1:0{p}/
-http://127.0.0.1:99999/ http://127.0.0.1:-1/ https://127.0.0.1:{p}/ http://inside.example:22/
+http://127.0.0.1:99999/ http://127.0.0.1:0/ http://inside.example:0/ http://127.0.0.1:-1/ https://127.0.0.1:{p}/ http://inside.example:22/
 file:///etc/hostname file://127.0.0.1:{p}/ gopher://127.0.0.1:{p}/_GET%20/ ftp://127.0.0.1:{p}/ dict://127.0.0.1:{p}/
 data:text/html,inside javascript:alert(1) ws://127.0.0.1:{p}/ jar:http://127.0.0.1:{p}/!/ HTTP+UNIX://%2Fsocket/
 """.split()
@@ -186,6 +186,9 @@ def test_redirects_are_followed_a_few_times(web: Site) -> None:
     web.put("/here/page", "moved")
     web.redirect("/old", "here/page", 301)
     assert fetcher(web).fetch(web.url("/old")).url == web.url("/here/page")
+    web.put("/h%C3%A9re%20too", "there")
+    web.redirect("/old", web.url("/h\u00e9re too").encode().decode("latin-1"))
+    assert fetcher(web).fetch(web.url("/old")).data == b"there"
     with pytest.raises(FetchFailed, match="redirects more than 3 times"):
         fetcher(web).fetch(web.redirect("/round", "/round"))
     assert web.hits.count("/round") == 4

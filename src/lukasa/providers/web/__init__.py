@@ -9,6 +9,7 @@ import re
 import ssl
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from urllib.parse import urljoin
 from urllib.robotparser import RobotFileParser
 
@@ -122,6 +123,8 @@ class WebFetcher:
         rules = Target(target.scheme, target.host, target.port, "/robots.txt", target.literal)
         limits = WebLimits(seconds=self.limits.seconds, silence=self.limits.silence, body_bytes=_ROBOTS)
         answer, _ = self._ask(rules, {}, ends, public_only, limits)
+        if answer.status >= 500:
+            raise FetchFailed(f"{target.host} does not say what its robots.txt is", fix="try again later")
         if answer.status != 200:
             return
         parser = RobotFileParser()
@@ -140,6 +143,9 @@ def _conditions(etag: str, modified: str) -> dict[str, str]:
 
 def _redirected(target: Target, answer: Answer) -> Target:
     where = answer.headers.get("location", "")
+    with suppress(UnicodeError):
+        where = where.encode("latin-1").decode("utf-8")  # headers are read as Latin-1, and many servers send UTF-8
+    where = where.strip().replace(" ", "%20")
     if not where:
         raise FetchFailed(f"{target.host} redirects to nowhere", fix="check the URL in a browser")
     try:
