@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from lukasa import Lukasa, Workspace
 from lukasa.model.errors import AddressRefused, FetchFailed, Refused
@@ -210,18 +211,18 @@ def crane(tmp_path: Path) -> Path:
     return folder
 
 
-def over_http(web: Site, repository: Path, sent: list[bytes] | None = None) -> str:
+def over_http(web: Site, repository: Path, sent: list[bytes] | None = None, at: str = "/crane.git") -> str:
     """Serve a repository as git's own program does it; return its URL. `sent` gets what clients send."""
     received = [] if sent is None else sent
 
     def answer(method: str, path: str, body: bytes, headers: Mapping[str, str]) -> Page | None:
-        if not path.startswith("/crane.git/"):
+        if not path.startswith(f"{at}/"):
             return None
         place, _, query = path.partition("?")
         received.append(body)
         asked = {
             "REQUEST_METHOD": method,
-            "PATH_INFO": place.removeprefix("/crane.git"),
+            "PATH_INFO": place.removeprefix(at),
             "QUERY_STRING": query,
             "CONTENT_TYPE": headers.get("Content-Type", ""),
             "CONTENT_LENGTH": str(len(body)),
@@ -237,7 +238,7 @@ def over_http(web: Site, repository: Path, sent: list[bytes] | None = None) -> s
         return Page(rest, said.pop("Content-Type"), int(said.pop("Status", "200")[:3]))
 
     web.dynamic = answer
-    return web.url("/crane.git")
+    return web.url(at)
 
 
 def test_a_repository_is_cloned_shallow_from_a_server(shell: Shell, web: Site, crane: Path) -> None:
@@ -346,6 +347,25 @@ def test_git_connects_to_the_address_that_was_checked(web: Site, crane: Path) ->
         with pytest.raises(AddressRefused):
             WebFetcher(AddressGuard(allowed, lambda host, port: next(answers))).clone(url)
         assert inside.hits == []
+
+
+def test_a_project_of_a_forge_is_cloned_and_its_other_pages_are_pages(
+    tmp_path: Path, web: Site, crane: Path, clock: FixedClock
+) -> None:
+    """K6: on the known forges OWNER/NAME is tried as a repository; what is none is a page, and says so."""
+    over_http(web, crane, at="/ada/crane")
+    web.put("/ada/crane", "<title>The page of the project</title><p>Files, stars and forks.</p>")
+    web.put("/about/features", "<title>Features</title><p>Everything that we do.</p>")
+    forge = f"http://github.com:{web.port}"
+    guard = AddressGuard(read_allowed(web.allowed), lambda host, port: ["127.0.0.1"])
+    with Lukasa.open(tmp_path / "data", embedder="none", clock=clock) as memory:
+        world = Workspace(replace(memory.workspace("novel").ctx, fetcher=lambda: WebFetcher(guard)))
+        assert world.discover(f"{forge}/ada/crane").discovery.title == "Crane"
+        page = world.discover(f"{forge}/about/features").discovery
+        assert (page.kind, page.title) == ("page", "Features")
+        assert "it was not cloned" in page.notes[0]
+        again = world.discover(f"{forge}/ada/crane", kind="page").discovery
+        assert (again.kind, again.title, again.version) == ("page", "The page of the project", 2)
 
 
 def test_a_clone_is_bounded_in_size_and_time(web: Site, crane: Path) -> None:
