@@ -94,6 +94,15 @@ def test_a_page_that_did_not_change_is_left_alone(shell: Shell, web: Site) -> No
     assert "20 knots" in shell.json("corpus", "search", "knots")["hits"][0]["text"]
 
 
+def test_a_long_address_is_taken_whole(shell: Shell, web: Site) -> None:
+    """K6: an address with a long query is one of its own, and the log has a line for it all the same."""
+    first, second = (web.put(f"/cranes?q={'x' * 3_000}{n}", CRANES) for n in range(2))
+    documents = {shell.json("discover", url)["discovery"]["document"] for url in (first, second)}
+    assert len(documents) == 2
+    assert {one["url"] for one in shell.json("discover", "list")["discoveries"]} == {first, second}
+    assert len(shell.json("slog", "query", "--action", "discover")["entries"]) == 2
+
+
 def test_an_address_is_a_document_like_a_file(shell: Shell, web: Site) -> None:
     """K4: `corpus add URL` keeps a page by itself; added again, it is asked for conditionally and skipped."""
     url = web.put("/cranes", CRANES, etag=True)

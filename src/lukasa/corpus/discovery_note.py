@@ -104,9 +104,12 @@ def shortened(parsed: ParsedDocument, most: int) -> ParsedDocument:
 
 
 def document(title: str, note: str, facts: Iterable[tuple[str, str]], parsed: ParsedDocument) -> ParsedDocument:
-    """Return the document that is kept: the note with what is known, then the text of the page below its title."""
+    """Return the document that is kept: the note with what is known, then the text of the page below its title.
+
+    Without a note, the text of the page follows at once: an excerpt would be found twice.
+    """
     listed = "\n".join(f"- {name}: {one_line(value)}" for name, value in facts if value)
-    parts = [Part(f"{note}\n\n{listed}", (title,))]
+    parts = [Part(f"{note}\n\n{listed}".strip(), (title,))]
     for part in parsed.parts:
         headings = tuple(heading for heading in part.headings if heading != title)
         parts.append(Part(part.text, (title, *headings), part.page, part.line))
