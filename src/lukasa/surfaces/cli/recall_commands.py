@@ -81,7 +81,10 @@ def read(
     Without --tier it searches every bound tier: conversation, channel, workspace, account. Each hit shows the signals
     that found it, and its trust.
     """
-    found = cli.workspace().read(query, tier=tiers or None, limit=limit, count=not no_count, **_given(rest))
+    workspace = cli.workspace()
+    found = workspace.read(query, tier=tiers or None, limit=limit, count=not no_count, **_given(rest))
+    if workspace.ctx.agent is not None:  # what the owner looks at is in no prompt
+        workspace.disclose(found)
     cli.emit(plain(found), lines.recall(found, explain=explain))
 
 
