@@ -78,6 +78,11 @@ def furnish(memory: Lukasa, workspace: str, texts: list[str]) -> list[str]:
     added = main.add_upload("strange.md", document.encode(), standing=short[0], origin=short[-1], tags=short)
     main.save_document("titled", document, title=short[0], collection=short[0], lifecycle=short[-1])
     main.put("workspace", f"{texts[0]} rests on a document", links=[SourceLink(added.document, 1)])
+    for number, text in enumerate(texts):
+        made = agent.submit("titled", f"{text} (submission {number})", memories=[ids[-1]], note=short[0])
+        if number % 2:
+            main.reject(made.id, short[-1])
+    agent.submit(f"new {short[0]}", texts[0], memories=[ids[-1]], title=short[0])
     apply(SaveWatch(Watch(new_id(), "folder", f"/{short[0]}", short[0], now, now, error=texts[0], failures=2), 0))
     views = ["browse?q=number", f"entry/{ids[0]}", f"entry/{ids[1]}", "pages/VOICE", f"conversations/{talk.id}"]
     return [*VIEWS, *views, "library?q=number", "library/strange.md", "library/titled"]

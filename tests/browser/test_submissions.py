@@ -56,6 +56,32 @@ def test_a_submission_is_accepted_in_the_inbox(house: House, visit: Visit, shots
     assert str(main.get(port).state) == "active"
 
 
+def test_an_entry_is_submitted_from_its_page(house: House, visit: Visit, shots: Path) -> None:
+    """K5: to a document that is there, under a heading; the document's page then lists it."""
+    main = house.main
+    main.save_document("quays", "# Quays\n\n## North\n\nIt is long.\n\n## South\n\nIt is short.\n")
+    entry = main.put("workspace", "The north quay is closed on Fridays").id
+    visit.go(f"entry/{entry}")
+    visit.press("Submit to a document")
+    dialog = visit.page.get_by_role("dialog")
+    dialog.get_by_role("combobox", name="Document").fill("quays")
+    dialog.get_by_label("Where").select_option("under")
+    dialog.get_by_label("Which heading").fill("North")
+    dialog.get_by_label("nobody needs this entry").check()
+    dialog.get_by_label("Why").fill("Ships ask for it")
+    visit.page.screenshot(path=shots / "submit.png")
+    dialog.get_by_role("button", name="Submit").click()
+    expect(visit.page.locator(".toast")).to_contain_text("Submitted to quays")
+    (made,) = main.submissions(document="quays")
+    assert (made.memories, made.derivable, made.change.place) == ((entry,), (entry,), "North")
+    main.approve(made.id)
+    assert "It is long.\n\nThe north quay is closed on Fridays\n\n## South" in main.get_document("quays").body
+    visit.go("library/quays")
+    panel = visit.page.locator("section.panel", has_text="Submissions")
+    expect(panel).to_contain_text("quays, version 2")
+    visit.page.screenshot(path=shots / "library-submissions.png", full_page=True)
+
+
 def test_a_submission_whose_document_has_changed_is_accepted_by_editing(
     house: House, visit: Visit, shots: Path
 ) -> None:

@@ -613,6 +613,8 @@ def _take_back(ctx: CallContext, id: str, cause: str) -> TakenBack:
     )
     ids = {entry_id for one in back for entry_id in one.ids}
     ours = [one for one in changed if not (isinstance(one, SaveEntry) and one.entry.id in ids)]
+    if state is SubmissionState.OPEN:
+        ours += notices.submitted(ctx, replace(again, version=submission.version + 1))
     here = [save for one in back for save in one.of(ctx.local)]
     ctx.apply(ctx.local, *ours, SaveSubmission(again, submission.version), *here)
     elsewhere = [save for one in back for save in one.of(ctx.account)]

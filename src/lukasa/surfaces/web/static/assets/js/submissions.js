@@ -2,7 +2,7 @@
 import { shown } from "./diff.js";
 import { h } from "./dom.js";
 import { doubt, quotes } from "./entries.js";
-import { ask, badge, doing, field, later, time, toast } from "./parts.js";
+import { ask, badge, doing, field, later, select, time, toast } from "./parts.js";
 
 const WHERE = { whole: "", end: "at the end", under: "under the heading", replace: "in place of" };
 
@@ -27,7 +27,7 @@ export function card(page, item, said, decide) {
     h(
       "p",
       { class: "meta" },
-      target?.title === submission.document ? null : h("span", null, `document ${submission.document}`),
+      target ? h("a", { href: page.link("library", submission.document) }, submission.document) : h("span", null, `document ${submission.document}`),
       target
         ? h("span", null, `version ${target.version} · ${target.origin} · ${target.lifecycle} · weight ${target.weight} · ${target.standing}`)
         : null,
@@ -108,6 +108,66 @@ function edit(item, send) {
         { class: "row end" },
         h("button", { type: "button", onclick: () => close() }, "Cancel"),
         h("button", { class: "first" }, "Accept this"),
+      ),
+    );
+  });
+}
+
+/** Ask for a change of a document that rests on an entry, and submit it. */
+export async function submitting(page, entry) {
+  const { documents } = await page.api.get("corpus/documents", { limit: 1000 });
+  return ask("Submit it to a document", (close) => {
+    const known = h(
+      "datalist",
+      { id: "documents" },
+      documents.map((one) => h("option", { value: one.id }, one.title)),
+    );
+    const target = h("input", { name: "document", list: "documents", required: true, autocomplete: "off" });
+    const how = select(
+      [
+        ["end", "at the end, or as a new document"],
+        ["under", "under a heading"],
+        ["replaces", "in place of a passage"],
+      ],
+      "end",
+      { name: "how", onchange: () => (where.hidden = how.value === "end") },
+    );
+    const place = h("input", { name: "place" });
+    const where = field("Which heading or passage", place, "as it is in the document");
+    where.hidden = true;
+    const text = h("textarea", { name: "text", required: true, rows: 5, value: entry.content });
+    const retire = h("input", { type: "checkbox", name: "derivable" });
+    const note = h("input", { name: "note", placeholder: "People ask for it" });
+    const said = h("div");
+    return h(
+      "form",
+      {
+        onsubmit: doing(said, async () => {
+          const made = await page.api.post("corpus/submissions", {
+            document: target.value.trim(),
+            memories: [entry.id],
+            text: text.value,
+            ...(how.value === "end" ? {} : { [how.value]: place.value }),
+            derivable: retire.checked ? [entry.id] : [],
+            note: note.value.trim(),
+          });
+          close();
+          toast(`Submitted to ${made.document}. It waits in the inbox.`, { label: "Decide", run: () => page.go("inbox") });
+        }),
+      },
+      field("Document", target, "one that is there, or the name of a new one"),
+      known,
+      field("Where", how),
+      where,
+      field("Text", text),
+      h("label", { class: "check" }, retire, "Once the document says it, nobody needs this entry any more"),
+      field("Why", note),
+      said,
+      h(
+        "div",
+        { class: "row end" },
+        h("button", { type: "button", onclick: () => close() }, "Cancel"),
+        h("button", { class: "first" }, "Submit"),
       ),
     );
   });

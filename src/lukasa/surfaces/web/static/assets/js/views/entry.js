@@ -4,7 +4,7 @@ import { edit } from "../editing.js";
 import { doubt, factors, look, meta, quotes } from "../entries.js";
 import { past } from "../history.js";
 import { badge, chart, confirm, doing, facts, field, head, later, number, table, time, toast } from "../parts.js";
-import { panel } from "../submissions.js";
+import { panel, submitting } from "../submissions.js";
 
 const HISTORY = new Set(["forgotten", "superseded", "archived", "invalidated", "pruned"]);
 
@@ -161,6 +161,9 @@ function actions(page, entry, versions, said) {
     HISTORY.has(entry.state)
       ? h("button", { class: "first", onclick: act(`entries/${entry.id}/restore`, {}, "Restored.") }, "Restore")
       : h("button", { onclick: () => edit(page, entry) }, "Edit"),
+    entry.state === "active" || entry.state === "stale"
+      ? h("button", { onclick: doing(said, () => submitting(page, entry)) }, "Submit to a document")
+      : null,
     versions.length > 1
       ? h("button", { onclick: act(`entries/${entry.id}/undo`, {}, "The last change is undone.") }, "Undo last change")
       : null,

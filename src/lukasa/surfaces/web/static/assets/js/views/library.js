@@ -3,6 +3,7 @@ import { h, put } from "../dom.js";
 import { card } from "../entries.js";
 import { split } from "../editing.js";
 import { badge, confirm, doing, empty, facts, field, head, later, notice, number, select, table, time, toast } from "../parts.js";
+import { panel } from "../submissions.js";
 import { discovering, feeding } from "./discoveries.js";
 
 const MOST = 5_500_000; // bytes of a file that fits into one request
@@ -389,6 +390,7 @@ async function one(page, id) {
             { name: "Versions", numeric: [0] },
           ),
         ),
+        panel(page, { document: id }, "Submissions"),
         h(
           "section",
           { class: "stack" },
