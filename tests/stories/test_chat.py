@@ -56,7 +56,7 @@ def test_the_model_sees_memory_as_evidence(memory: Lukasa, world: Workspace, ser
     assert asked.said == "Who is the villain?"
     assert set(asked.tools) == {
         "memory_put", "memory_read", "memory_update", "memory_forget", "note_write", "note_read",
-        "corpus_search", "corpus_read",
+        "corpus_search", "corpus_read", "corpus_submit",
     }  # fmt: skip
 
 

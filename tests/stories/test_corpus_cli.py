@@ -14,6 +14,7 @@ from tests.helpers.cli import COMMAND, Shell
 from tests.helpers.documents import epub, page, pdf
 from tests.helpers.processes import until
 from tests.helpers.repository import git
+from tests.helpers.web import site
 
 MANY = 3_000
 
@@ -83,8 +84,6 @@ def test_an_empty_corpus_says_how_to_add(shell: Shell) -> None:
     assert "lukasa corpus watch FOLDER" in shell.run("corpus", "watches")
     assert shell.fails("corpus", "read", "nothing", code=1)["code"] == "not-found"
     assert shell.fails("corpus", "add", "/nowhere/at/all", code=1)["code"] == "not-found"
-    (failed,) = shell.json("corpus", "add", "https://example.org/", code=1)["files"]
-    assert (failed["outcome"], bool(failed["fix"])) == ("failed", True)
 
 
 def test_only_what_changed_is_read_again(shell: Shell, library: Path) -> None:
@@ -228,3 +227,42 @@ def test_a_long_document_is_read_without_repetition(shell: Shell, tmp_path: Path
     assert max(len(part["text"]) for part in parts) <= 5000
     assert all(f"Sentence number {n} of" in said for n in range(600))
     assert len(said) < len(text) * 1.1
+
+
+def test_a_page_is_added_by_its_address(shell: Shell) -> None:
+    """K4: a URL goes in as a file does, an unchanged one is not sent again, and a closed address is an answer."""
+    with site() as web:
+        url = web.put("/gate.html", page("<h1>The gate</h1><p>The lantern burns green.</p>", "The gate"), etag=True)
+        (closed,) = shell.json("corpus", "add", url, code=1)["files"]
+        assert (closed["outcome"], "public" in closed["error"]) == ("failed", True)
+        assert web.hits == []
+        shell.env["LUKASA_FETCH_ALLOW"] = web.allowed
+        assert shell.json("corpus", "add", url)["counts"] == {"added": 1}
+        assert shell.json("corpus", "add", url)["counts"] == {"unchanged": 1}
+        assert "if-none-match" in web.asked[-1]
+        assert shell.json("corpus", "add", url, "--standing", "binding")["counts"] == {"changed": 1}
+        web.put("/gate.html", page("<h1>The gate</h1><p>The lantern burns red.</p>", "The gate"), etag=True)
+        assert shell.json("corpus", "add", url)["counts"] == {"changed": 1}
+    (hit,) = shell.json("corpus", "search", "lantern")["hits"]
+    assert (hit["version"], hit["origin"], hit["standing"]) == (3, "web", "binding")
+    assert "burns red" in hit["text"]
+
+
+def test_secrets_in_files_are_not_kept(shell: Shell, tmp_path: Path) -> None:
+    """M4, K4: a key in a file is in no passage, no text and no title that is stored, also for the owner."""
+    key = "AKIA" + "Q3EGV7XJ2WNTL5PZ"
+    (tmp_path / "deploy.md").write_text(
+        f"# Deploy with {key}\n\nexport AWS_ACCESS_KEY_ID={key}\n\nThen run make ship.\n"
+    )
+    shell.run("corpus", "add", str(tmp_path / "deploy.md"))
+    shown = (
+        shell.run("corpus", "read", "deploy.md")
+        + shell.run("corpus", "search", "make ship")
+        + shell.run("document", "show", "deploy.md")
+    )
+    assert "make ship" in shown
+    assert "[secret]" in shown
+    assert key not in shown
+    assert key not in shell.run("corpus", "show", "deploy.md") + shell.run("corpus", "list")
+    held = b"".join(file.read_bytes() for file in shell.data.rglob("*") if file.is_file())
+    assert key.encode() not in held

@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import subprocess
+import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,10 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from lukasa import Lukasa, Workspace
-from lukasa.model.errors import AddressRefused, Refused
+from lukasa.model.errors import AddressRefused, FetchFailed, Refused
 from lukasa.ports import Message, Reply, Tool, Usage
+from lukasa.providers.web import AddressGuard, CloneLimits, WebFetcher
+from lukasa.providers.web.addresses import read_allowed
 from tests.helpers.cli import COMMAND, Shell
 from tests.helpers.making import FixedClock
 from tests.helpers.mcp import beside, called, lent, piped, refused, session
@@ -76,16 +80,27 @@ def test_a_page_is_found_again_and_memory_keeps_to_itself(shell: Shell, web: Sit
 def test_a_page_that_did_not_change_is_left_alone(shell: Shell, web: Site) -> None:
     """K6: the server is asked whether a page changed; a change, or another context, is a new version."""
     url = web.put("/cranes", CRANES, etag=True)
-    assert shell.json("discover", url, "wind")["outcome"] == "added"
+    assert shell.json("discover", url, "wind", "--tag", "harbour")["outcome"] == "added"
     again = shell.json("discover", url)
     assert (again["outcome"], again["discovery"]["version"], again["discovery"]["context"]) == ("unchanged", 1, "wind")
     assert "if-none-match" in web.asked[-1]
     other = shell.json("discover", url, "who lifts 40 tons?")
     assert (other["outcome"], other["discovery"]["version"]) == ("changed", 2)
     web.put("/cranes", CRANES.replace("18 knots", "20 knots"), etag=True)
-    assert shell.json("discover", url)["discovery"]["version"] == 3
+    third = shell.json("discover", url)["discovery"]
+    assert (third["version"], third["context"]) == (3, "who lifts 40 tons?")
+    assert "harbour" in third["tags"]
     assert len(shell.json("discover", "list")["discoveries"]) == 1
     assert "20 knots" in shell.json("corpus", "search", "knots")["hits"][0]["text"]
+
+
+def test_a_long_address_is_taken_whole(shell: Shell, web: Site) -> None:
+    """K6: an address with a long query is one of its own, and the log has a line for it all the same."""
+    first, second = (web.put(f"/cranes?q={'x' * 3_000}{n}", CRANES) for n in range(2))
+    documents = {shell.json("discover", url)["discovery"]["document"] for url in (first, second)}
+    assert len(documents) == 2
+    assert {one["url"] for one in shell.json("discover", "list")["discoveries"]} == {first, second}
+    assert len(shell.json("slog", "query", "--action", "discover")["entries"]) == 2
 
 
 def test_an_address_is_a_document_like_a_file(shell: Shell, web: Site) -> None:
@@ -147,6 +162,15 @@ def test_a_page_that_cannot_be_had_leaves_nothing(shell: Shell, web: Site, page:
     assert shell.json("slog", "query")["entries"] == []
 
 
+def test_of_a_very_long_page_the_beginning_is_kept(shell: Shell, web: Site) -> None:
+    """K6: a page of any length becomes a document of a bounded one, which says so."""
+    long = "".join(f"<p>Paragraph {n} is about crane {n} of the long pier.</p>" for n in range(20_000))
+    found = shell.json("discover", web.put("/", f"<title>Long</title>{long}"))["discovery"]
+    assert found["notes"] == ["only the first 400,000 characters of its text are kept"]
+    assert "only the first 400,000" in shell.run("corpus", "read", found["document"])
+    assert shell.json("corpus", "search", "paragraph 19000")["hits"][0]["text"].find("Paragraph 19000 ") < 0
+
+
 def test_a_discovery_that_is_killed_leaves_nothing(shell: Shell, web: Site) -> None:
     """K6: kill -9 in the middle; nothing is half-added, and the next try works."""
     arrived, go = threading.Event(), threading.Event()
@@ -196,18 +220,18 @@ def crane(tmp_path: Path) -> Path:
     return folder
 
 
-def over_http(web: Site, repository: Path, sent: list[bytes] | None = None) -> str:
+def over_http(web: Site, repository: Path, sent: list[bytes] | None = None, at: str = "/crane.git") -> str:
     """Serve a repository as git's own program does it; return its URL. `sent` gets what clients send."""
     received = [] if sent is None else sent
 
     def answer(method: str, path: str, body: bytes, headers: Mapping[str, str]) -> Page | None:
-        if not path.startswith("/crane.git/"):
+        if not path.startswith(f"{at}/"):
             return None
         place, _, query = path.partition("?")
         received.append(body)
         asked = {
             "REQUEST_METHOD": method,
-            "PATH_INFO": place.removeprefix("/crane.git"),
+            "PATH_INFO": place.removeprefix(at),
             "QUERY_STRING": query,
             "CONTENT_TYPE": headers.get("Content-Type", ""),
             "CONTENT_LENGTH": str(len(body)),
@@ -223,7 +247,7 @@ def over_http(web: Site, repository: Path, sent: list[bytes] | None = None) -> s
         return Page(rest, said.pop("Content-Type"), int(said.pop("Status", "200")[:3]))
 
     web.dynamic = answer
-    return web.url("/crane.git")
+    return web.url(at)
 
 
 def test_a_repository_is_cloned_shallow_from_a_server(shell: Shell, web: Site, crane: Path) -> None:
@@ -319,6 +343,61 @@ def test_git_reaches_nothing_but_what_was_checked(shell: Shell, web: Site, crane
             said = shell.call("--json", "discover", "--", url)
             assert (said.exit_code, json.loads(said.stdout)["error"]["code"]) == (1, "address-refused"), url
         assert inside.hits == []
+
+
+def test_git_connects_to_the_address_that_was_checked(web: Site, crane: Path) -> None:
+    """T51: git does not resolve the name again, and a name that moves inside meanwhile is refused."""
+    url = over_http(web, crane).replace(web.host, "git.example")
+    allowed = read_allowed(web.allowed)
+    found = WebFetcher(AddressGuard(allowed, lambda host, port: ["127.0.0.1"])).clone(url)
+    assert found.commit == git(crane, "rev-parse", "HEAD")
+    answers = iter([["127.0.0.1"], ["127.0.0.2"]])
+    with site("127.0.0.2", web.port) as inside:
+        with pytest.raises(AddressRefused):
+            WebFetcher(AddressGuard(allowed, lambda host, port: next(answers))).clone(url)
+        assert inside.hits == []
+
+
+def test_a_project_of_a_forge_is_cloned_and_its_other_pages_are_pages(
+    tmp_path: Path, web: Site, crane: Path, clock: FixedClock
+) -> None:
+    """K6: on the known forges OWNER/NAME is tried as a repository; what is none is a page, and says so."""
+    over_http(web, crane, at="/ada/crane")
+    web.put("/ada/crane", "<title>The page of the project</title><p>Files, stars and forks.</p>")
+    web.put("/about/features", "<title>Features</title><p>Everything that we do.</p>")
+    forge = f"http://github.com:{web.port}"
+    guard = AddressGuard(read_allowed(web.allowed), lambda host, port: ["127.0.0.1"])
+    with Lukasa.open(tmp_path / "data", embedder="none", clock=clock) as memory:
+        world = Workspace(replace(memory.workspace("novel").ctx, fetcher=lambda: WebFetcher(guard)))
+        assert world.discover(f"{forge}/ada/crane").discovery.title == "Crane"
+        page = world.discover(f"{forge}/about/features").discovery
+        assert (page.kind, page.title) == ("page", "Features")
+        assert "it was not cloned" in page.notes[0]
+        again = world.discover(f"{forge}/ada/crane", kind="page").discovery
+        assert (again.kind, again.title, again.version) == ("page", "The page of the project", 2)
+
+
+def test_a_clone_is_bounded_in_size_and_time(web: Site, crane: Path) -> None:
+    """K6: a repository that is too large or too slow ends with an error, and leaves no folder behind."""
+    before = set(Path(tempfile.gettempdir()).glob("lukasa-clone-*"))
+    (crane / "large.bin").write_bytes(os.urandom(3_000_000))
+    git(crane, "add", ".")
+    git(crane, "commit", "--quiet", "-m", "Add a large file")
+    guard = AddressGuard(read_allowed(web.allowed))
+    with pytest.raises(FetchFailed, match=r"larger than|cannot clone"):
+        WebFetcher(guard, clones=CloneLimits(bytes=1_000_000)).clone(f"file://{crane}", local=True)
+    url, serve, go = over_http(web, crane), web.dynamic, threading.Event()
+
+    def slowly(method: str, path: str, body: bytes, headers: Mapping[str, str]) -> Page | None:
+        if method == "POST":
+            go.wait(30)
+        return serve(method, path, body, headers) if serve is not None else None
+
+    web.dynamic = slowly
+    with pytest.raises(FetchFailed, match="took longer than 2 s"):
+        WebFetcher(guard, clones=CloneLimits(seconds=2.0)).clone(url)
+    go.set()
+    assert set(Path(tempfile.gettempdir()).glob("lukasa-clone-*")) <= before
 
 
 # Who may

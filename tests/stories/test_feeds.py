@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 from xml.sax.saxutils import escape
 
 import pytest
@@ -14,7 +15,8 @@ import pytest
 from lukasa import Lukasa, Workspace
 from lukasa.model.corpus import Watch
 from lukasa.model.errors import InvalidInput, NotFound, Refused, UnreadableDocument
-from lukasa.providers.web.feeds import read_feed
+from lukasa.ports import Message, Reply, Tool
+from lukasa.providers.web.feeds import is_feed, read_feed
 from tests.helpers.cli import Shell
 from tests.helpers.making import FixedClock
 from tests.helpers.web import Page, Site, site
@@ -164,6 +166,39 @@ def test_an_item_without_its_page_is_kept_as_the_feed_has_it(
         assert inside.hits == []
 
 
+class Dying:
+    """A model whose process is stopped at its third question."""
+
+    name = "dying"
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def reply(self, messages: Sequence[Message], tools: Sequence[Tool] = (), **how: Any) -> Reply:
+        self.asked += 1
+        if self.asked == 3:
+            raise KeyboardInterrupt
+        return Reply(json.dumps({"title": f"Note {self.asked}", "note": "A story with a tide table.", "tags": []}))
+
+
+def test_a_poll_that_was_stopped_goes_on_where_it_was(
+    memory: Lukasa, world: Workspace, web: Site, clock: FixedClock
+) -> None:
+    """K6: a worker that dies in the middle of a poll loses no item: each is taken once, and paid for once."""
+    world.follow_feed(publish(web, "old"))
+    publish(web, "d", "c", "b", "a", "old")
+    clock.time += timedelta(hours=2)
+    model = Dying()
+    with pytest.raises(KeyboardInterrupt):
+        memory.worker(chat=model).drain()
+    assert len(titles(world)) == 2
+    memory.worker(chat=model).drain()
+    made = world.discoveries()
+    assert sorted(one.url for one in made) == [web.url(f"/{id}.html") for id in "abcd"]
+    assert {(one.version, one.by) for one in made} == {(1, "dying")}
+    assert model.asked == 5
+
+
 def test_a_feed_ends_when_the_owner_says_so(memory: Lukasa, world: Workspace, web: Site, clock: FixedClock) -> None:
     """K6: followed twice is followed once; removed, it is asked no more, and what it brought stays."""
     url = publish(web, "one")
@@ -252,6 +287,24 @@ def test_what_is_no_feed_is_refused(text: str) -> None:
     with pytest.raises(UnreadableDocument) as refused:
         read_feed(text.encode(), "https://host.example/feed")
     assert refused.value.fix
+
+
+@pytest.mark.parametrize(
+    ("text", "media_type", "so"),
+    [
+        (rss("a"), "text/html", True),
+        ('\n<?xml version="1.0"?>\n<?xml-stylesheet href="x"?><!-- hello --><feed xmlns="x"></feed>', "", True),
+        (JSON, "application/json", True),
+        ("<html><rss></html>", "text/html", False),
+        ("<rss", "application/rss+xml; charset=utf-8", True),
+        ("<?xml>" * 99_999, "", False),
+        ("<!--" * 99_999, "", False),
+        ("", "", False),
+    ],
+)
+def test_a_feed_is_known_by_its_type_or_its_beginning(text: str, media_type: str, so: bool) -> None:
+    """K6: servers name feeds in many ways; what only looks like one costs nothing."""
+    assert is_feed(text.encode(), media_type) is so
 
 
 def test_a_page_of_a_feed_may_be_added_as_what_it_is(world: Workspace, web: Site) -> None:

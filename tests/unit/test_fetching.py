@@ -72,7 +72,7 @@ http://@127.0.0.1:{p}/ http://inside.example:{p}#@example.org/ http://inside.exa
 http://127.0.0.1:{p}\\@example.org/ http://example.org\\@127.0.0.1:{p}/ http:\\\\127.0.0.1:{p}/
 http://%31%32%37.0.0.1:{p}/ http://127.0.0.1%00.example.org:{p}/ http://127.0.0.1%2eexample:{p}/
 http:///127.0.0.1:{p}/ http:127.0.0.1:{p}/ //127.0.0.1:{p}/ 127.0.0.1:{p} http://127.0.0.1:/ http://127.0.0.1:0{p}/
-http://127.0.0.1:99999/ http://127.0.0.1:-1/ https://127.0.0.1:{p}/ http://inside.example:22/
+http://127.0.0.1:99999/ http://127.0.0.1:0/ http://inside.example:0/ http://127.0.0.1:-1/ https://127.0.0.1:{p}/ http://inside.example:22/
 file:///etc/hostname file://127.0.0.1:{p}/ gopher://127.0.0.1:{p}/_GET%20/ ftp://127.0.0.1:{p}/ dict://127.0.0.1:{p}/
 data:text/html,inside javascript:alert(1) ws://127.0.0.1:{p}/ jar:http://127.0.0.1:{p}/!/ HTTP+UNIX://%2Fsocket/
 """.split()
@@ -132,6 +132,19 @@ def test_an_allowed_network_is_for_the_owner_and_not_for_public_pages(web: Site)
     assert len(web.hits) == 1
 
 
+def test_a_public_page_does_not_redirect_into_the_owners_networks(web: Site) -> None:
+    """T51: what the owner allows is for URLs that were asked for; a public server cannot lead there."""
+    inner = web.put("/", "the inside")
+    with site("127.0.0.2") as outer:
+        outer.redirect("/", inner)
+        allowed = read_allowed(f"{web.allowed},{outer.allowed}")
+        guard = AddressGuard(allowed, public=lambda address: str(address) == outer.host)
+        with pytest.raises(AddressRefused, match="led to it"):
+            WebFetcher(guard, BRIEF).fetch(outer.url())
+        assert web.hits == []
+        assert WebFetcher(guard, BRIEF).fetch(inner).data == b"the inside"
+
+
 def test_the_allowed_port_is_the_only_one(web: Site, victim: Site) -> None:
     """An address that is allowed with a port is not allowed with another one."""
     with pytest.raises(AddressRefused):
@@ -173,6 +186,9 @@ def test_redirects_are_followed_a_few_times(web: Site) -> None:
     web.put("/here/page", "moved")
     web.redirect("/old", "here/page", 301)
     assert fetcher(web).fetch(web.url("/old")).url == web.url("/here/page")
+    web.put("/h%C3%A9re%20too", "there")
+    web.redirect("/old", web.url("/h\u00e9re too").encode().decode("latin-1"))
+    assert fetcher(web).fetch(web.url("/old")).data == b"there"
     with pytest.raises(FetchFailed, match="redirects more than 3 times"):
         fetcher(web).fetch(web.redirect("/round", "/round"))
     assert web.hits.count("/round") == 4

@@ -13,6 +13,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lukasa.model.corpus import ParsedDocument, Part
 from lukasa.model.discovery import Relevance, Repository
@@ -88,18 +89,29 @@ def opening(parsed: ParsedDocument) -> str:
     return "\n\n".join(part.text for part in parsed.parts)[: 20 * EXCERPT]
 
 
-def document(
-    title: str, note: str, facts: Iterable[tuple[str, str]], parsed: ParsedDocument, most: int
-) -> ParsedDocument:
-    """Return the document that is kept: the note with what is known, then the text of the page below its title."""
+def shortened(parsed: ParsedDocument, most: int) -> ParsedDocument:
+    """Return a document with at most so many characters; a note says that the rest was left out."""
+    room, parts = most, []
+    for part in parsed.parts:
+        if room <= 0:
+            break
+        parts.append(part if len(part.text) <= room else replace(part, text=part.text[:room]))
+        room -= len(part.text) + sum(map(len, part.headings))
+    if len(parts) == len(parsed.parts) and room >= 0:
+        return parsed
+    note = f"only the first {most:,} characters of its text are kept"
+    return ParsedDocument(parsed.title, parsed.media_type, tuple(parts), parsed.language, (*parsed.notes, note))
+
+
+def document(title: str, note: str, facts: Iterable[tuple[str, str]], parsed: ParsedDocument) -> ParsedDocument:
+    """Return the document that is kept: the note with what is known, then the text of the page below its title.
+
+    Without a note, the text of the page follows at once: an excerpt would be found twice.
+    """
     listed = "\n".join(f"- {name}: {one_line(value)}" for name, value in facts if value)
-    parts = [Part(f"{note}\n\n{listed}", (title,))]
-    room = most - len(note) - len(listed) - 1_000
+    parts = [Part(f"{note}\n\n{listed}".strip(), (title,))]
     for part in parsed.parts:
         headings = tuple(heading for heading in part.headings if heading != title)
-        room -= len(part.text) + sum(map(len, headings)) + 20
-        if room < 0:
-            break
         parts.append(Part(part.text, (title, *headings), part.page, part.line))
     return ParsedDocument(title, parsed.media_type, tuple(parts), parsed.language, parsed.notes)
 

@@ -199,8 +199,8 @@ class CallContext(Sight, frozen=True, kw_only=True):
         return (replace(entry, content=content or WITHHELD), changes) if changes else (entry, changes)
 
     def passed_text(self, text: str) -> str:
-        """Return a text of a document as it leaves through the gates. Nobody vouches for what a file says."""
-        return through(self.gates, text, Trust.UNTRUSTED)[0] or WITHHELD if self.gates else text
+        """Return a text of a document as it leaves through the gates. The owner brought it, and confirmed no word."""
+        return through(self.gates, text, Trust.IMPORTED)[0] or WITHHELD if self.gates else text
 
     def shown(self, entry: Entry, *, sensitive: bool = False) -> Entry:
         """Return an entry as this context may see it: through the gates, and secrets only for the owner."""

@@ -9,6 +9,7 @@ import re
 import ssl
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from urllib.parse import urljoin
 from urllib.robotparser import RobotFileParser
 
@@ -16,10 +17,11 @@ from lukasa.model.discovery import Feed, FeedLink, Repository
 from lukasa.model.errors import AddressRefused, FetchFailed
 from lukasa.ports import Fetched
 from lukasa.providers.web import feeds, repositories
-from lukasa.providers.web.addresses import ALLOW, AddressGuard, Target, is_public, read_allowed, read_url
+from lukasa.providers.web.addresses import ALLOW, AddressGuard, Target, read_allowed, read_url
 from lukasa.providers.web.exchange import Answer, WebLimits, exchange
+from lukasa.providers.web.repositories import CloneLimits
 
-__all__ = ["ALLOW", "AddressGuard", "WebFetcher", "WebLimits", "open_fetcher"]
+__all__ = ["ALLOW", "AddressGuard", "CloneLimits", "WebFetcher", "WebLimits", "open_fetcher"]
 
 AGENT = "lukasa"
 _REDIRECTS = (301, 302, 303, 307, 308)
@@ -27,7 +29,7 @@ _HEADERS = {"User-Agent": AGENT, "Accept": "*/*", "Accept-Encoding": "gzip", "Co
 _MOST_SAID = 1_000  # characters of an ETag or a date that are sent back
 _ROBOTS = 512 * 1024  # bytes
 _REFS = "/info/refs?service=git-upload-pack"
-_DUMB = re.compile(rb"[0-9a-f]{40}([0-9a-f]{24})?\trefs/")
+_DUMB = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?\trefs/")
 
 
 def open_fetcher(env: Mapping[str, str]) -> WebFetcher:
@@ -39,10 +41,16 @@ class WebFetcher:
     """Gets what a URL names; see `lukasa.ports.Fetcher`. It keeps nothing, so threads may share it."""
 
     def __init__(
-        self, guard: AddressGuard | None = None, limits: WebLimits | None = None, *, trust: ssl.SSLContext | None = None
+        self,
+        guard: AddressGuard | None = None,
+        limits: WebLimits | None = None,
+        *,
+        clones: CloneLimits | None = None,
+        trust: ssl.SSLContext | None = None,
     ) -> None:
         self.guard = guard or AddressGuard()
         self.limits = limits or WebLimits()
+        self.clones = clones or CloneLimits()
         self._trust = trust
 
     def fetch(
@@ -74,17 +82,17 @@ class WebFetcher:
                     f"{url[:120]!r} is a folder of this machine",
                     fix="the owner may give it at the command line: `lukasa discover file://…`",
                 )
-            return repositories.clone_local(url)
+            return repositories.clone_local(url, self.clones)
         target = read_url(url)
         base = Target(target.scheme, target.host, target.port, target.path.partition("?")[0].rstrip("/")).url
         found = self.fetch(base + _REFS)
         kind = found.media_type.partition(";")[0].strip()
         smart = kind == "application/x-git-upload-pack-advertisement"
-        if not smart and not _DUMB.match(found.data or b""):
+        if not smart and not _DUMB.match((found.data or b"")[:200].decode("latin-1")):
             raise FetchFailed(f"there is no git repository at {url[:120]!r}", fix="give the address that git clones")
         # Like a redirect: a public page must not lead into networks that only the owner may name.
         return repositories.clone_web(
-            found.url.removesuffix(_REFS), self.guard, smart=smart, public_only=found.public, url=url
+            found.url.removesuffix(_REFS), self.guard, self.clones, smart=smart, public_only=found.public, url=url
         )
 
     def is_feed(self, fetched: Fetched) -> bool:
@@ -108,13 +116,15 @@ class WebFetcher:
         """Return the answer, and whether it is from the public internet."""
         addresses = self.guard.addresses(target, ends - time.monotonic(), public_only=public_only)
         answer = exchange(target, addresses, {**_HEADERS, **headers}, limits, ends, self._trust)
-        return answer, all(is_public(address) for address in addresses)
+        return answer, all(map(self.guard.public, addresses))
 
     def _ask_robots(self, target: Target, ends: float, public_only: bool) -> None:
         """Raise AddressRefused if the site asks programs not to get this. A site without a file of rules does not."""
         rules = Target(target.scheme, target.host, target.port, "/robots.txt", target.literal)
         limits = WebLimits(seconds=self.limits.seconds, silence=self.limits.silence, body_bytes=_ROBOTS)
         answer, _ = self._ask(rules, {}, ends, public_only, limits)
+        if answer.status >= 500:
+            raise FetchFailed(f"{target.host} does not say what its robots.txt is", fix="try again later")
         if answer.status != 200:
             return
         parser = RobotFileParser()
@@ -133,6 +143,9 @@ def _conditions(etag: str, modified: str) -> dict[str, str]:
 
 def _redirected(target: Target, answer: Answer) -> Target:
     where = answer.headers.get("location", "")
+    with suppress(UnicodeError):
+        where = where.encode("latin-1").decode("utf-8")  # headers are read as Latin-1, and many servers send UTF-8
+    where = where.strip().replace(" ", "%20")
     if not where:
         raise FetchFailed(f"{target.host} redirects to nowhere", fix="check the URL in a browser")
     try:

@@ -23,6 +23,7 @@ ALLOW = "LUKASA_FETCH_ALLOW"
 PORTS = frozenset({80, 443, 8000, 8080, 8443})
 LONGEST = 4_096  # characters of a URL
 _WIDEST = {4: 8, 6: 7}  # the shortest prefix that an owner may allow
+_LONGEST_HOST = 253
 _MOST_ADDRESSES = 32
 _PLAIN_HOST = re.compile(r"[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
@@ -132,6 +133,8 @@ def read_url(url: str) -> Target:
         raise AddressRefused("the URL holds a name or password before its host", fix="give the URL without them")
     if not host or parts.netloc.endswith(":"):
         raise AddressRefused(f"{shown} names no host", fix=fix)
+    if port == 0 or len(host) > _LONGEST_HOST:
+        raise AddressRefused(f"{shown} has a host or port that cannot be", fix=fix)
     name, literal = _host(host, shown)
     path = quote(parts.path or "/", safe=_KEPT) + (f"?{quote(parts.query, safe=_KEPT)}" if parts.query else "")
     return Target(parts.scheme, name, port or (443 if parts.scheme == "https" else 80), path, literal)
@@ -153,7 +156,7 @@ def _host(host: str, shown: str) -> tuple[str, Address | None]:
     except UnicodeError:
         raise AddressRefused(f"{shown} has a host that is no name", fix=fix) from None
     name = name.removesuffix(".")
-    if len(name) > 253 or not _PLAIN_HOST.fullmatch(name):
+    if len(name) > _LONGEST_HOST or not _PLAIN_HOST.fullmatch(name):
         raise AddressRefused(f"{shown} has a host that is no name", fix=fix)
     if not _NUMBER.fullmatch(name.rpartition(".")[2]):
         return name, None
@@ -167,7 +170,14 @@ def _host(host: str, shown: str) -> tuple[str, Address | None]:
 class AddressGuard:
     """Decides where a connection may go."""
 
-    def __init__(self, allowed: Sequence[Allowed] = (), resolver: Resolver | None = None) -> None:
+    def __init__(
+        self,
+        allowed: Sequence[Allowed] = (),
+        resolver: Resolver | None = None,
+        *,
+        public: Callable[[Address], bool] = is_public,
+    ) -> None:
+        self.public = public
         self._allowed = tuple(allowed)
         self._resolver = resolver or resolve
 
@@ -186,7 +196,7 @@ class AddressGuard:
         if covered and not public_only:
             return
         where = target.host if target.literal is not None else f"{target.host} ({address})"
-        if not is_public(address):
+        if not self.public(address):
             raise AddressRefused(
                 f"{where} is no public address" + (", and a public page or feed led to it" if covered else ""),
                 fix="ask for it by its own URL" if covered else f"the owner may allow its network with {ALLOW}",

@@ -24,6 +24,8 @@ _MOST_LINKS = 10
 _HEAD = 400_000  # characters of a page in which it names its feeds
 _LONGEST_TITLE, _LONGEST_SUMMARY, _LONGEST_ID = 300, 4_000, 1_000
 _FIX = "give the address of an RSS, Atom or JSON feed"
+_BEGINNING = 4_000  # bytes in which a feed shows what it is
+_ROOT = re.compile(r"<(rss|feed|rdf:RDF)[\s>]")
 _TAG = re.compile(r"<[^<>]{0,2000}>")
 
 
@@ -31,12 +33,12 @@ def is_feed(data: bytes, media_type: str) -> bool:
     """Say whether an answer is a feed, by its type or by how it begins."""
     if media_type.partition(";")[0].strip().lower() in FEED_TYPES:
         return True
-    head = data[:2_000].lstrip(b"\xef\xbb\xbf \t\r\n")
-    if head.startswith(b"{"):
-        return b"jsonfeed.org/version" in head
-    return bool(
-        re.match(rb"(<\?xml[^>]{0,200}>|<!--.{0,500}?-->|<\?[^>]{0,300}>|\s)*<(rss|feed|rdf:RDF)[\s>]", head, re.DOTALL)
-    )
+    head = data[:_BEGINNING].decode("latin-1").removeprefix("\xef\xbb\xbf").lstrip()
+    if head.startswith("{"):
+        return "jsonfeed.org/version" in head
+    while head.startswith(("<?", "<!--")):  # what may stand before the first element
+        head = head.partition("?>" if head.startswith("<?") else "-->")[2].lstrip()
+    return bool(_ROOT.match(head))
 
 
 def read_feed(data: bytes, url: str) -> Feed:

@@ -18,13 +18,13 @@ from importlib import import_module
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from msgspec import Struct
+
 from lukasa.model.discovery import Repository, RepositoryFile
 from lukasa.model.errors import AddressRefused, FetchFailed, GitError, GitMissing, InvalidInput
 from lukasa.providers.programs import ended
 from lukasa.providers.web.addresses import AddressGuard, Target, read_url
 
-SECONDS = 120.0
-MOST_BYTES = 256 * 2**20  # of what git writes
 MOST_FILES = 50_000
 DOCUMENTS, DOCUMENT_BYTES = 12, 256 * 1024
 _ALL_BYTES = 1024 * 1024
@@ -51,6 +51,14 @@ _SETTINGS = (
 _KEPT = ("PATH", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "SYSTEMROOT")
 
 
+class CloneLimits(Struct, frozen=True, kw_only=True):
+    """Bounds on one clone."""
+
+    seconds: float = 120.0
+    bytes: int = 256 * 2**20
+    """Of all that git writes."""
+
+
 def local_path(url: str) -> str:
     """Return the path of a file:// URL; InvalidInput for one that names a host."""
     parts = urlsplit(url)
@@ -60,16 +68,18 @@ def local_path(url: str) -> str:
     return path
 
 
-def clone_local(url: str) -> Repository:
+def clone_local(url: str, limits: CloneLimits) -> Repository:
     """Return a repository of this machine."""
-    return _looked_at(url, f"file://{local_path(url)}", "file", (), shallow=True)
+    return _looked_at(url, f"file://{local_path(url)}", "file", (), limits, shallow=True)
 
 
-def clone_web(found: str, guard: AddressGuard, *, smart: bool, public_only: bool, url: str) -> Repository:
+def clone_web(
+    found: str, guard: AddressGuard, limits: CloneLimits, *, smart: bool, public_only: bool, url: str
+) -> Repository:
     """Return the repository at an address that a request found. A `smart` server sends the newest commit alone."""
     target = read_url(found)
     pins = _pins(target, guard, public_only)
-    return _looked_at(url, target.url.rstrip("/"), target.scheme, pins, shallow=smart)
+    return _looked_at(url, target.url.rstrip("/"), target.scheme, pins, limits, shallow=smart)
 
 
 def _pins(target: Target, guard: AddressGuard, public_only: bool) -> tuple[str, ...]:
@@ -90,14 +100,15 @@ def _version() -> tuple[int, ...]:
     if program is None:
         raise GitMissing("git is not installed on this machine", fix="install git, or give the URL of a page")
     said = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=20, check=False).stdout
-    found = re.search(r"(\d+)\.(\d+)", said)
+    found = re.match(r"git version (\d{1,5})\.(\d{1,5})", said)
     return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
-def _looked_at(url: str, address: str, protocol: str, pins: Sequence[str], *, shallow: bool) -> Repository:
-    ends = time.monotonic() + SECONDS
+def _looked_at(
+    url: str, address: str, protocol: str, pins: Sequence[str], limits: CloneLimits, *, shallow: bool
+) -> Repository:
     with _folder() as folder:
-        git = _Git(folder, protocol, pins, ends)
+        git = _Git(folder, protocol, pins, limits)
         depth = ("--depth=1",) if shallow else ()
         options = ("--bare", "--quiet", "--no-tags", "--single-branch", "--template=", "--no-local", *depth)
         git.run("clone", *options, "--", address, str(folder / "repository"))
@@ -125,13 +136,14 @@ def _folder() -> Iterator[Path]:
 class _Git:
     """git in a clean environment, for one clone."""
 
-    def __init__(self, folder: Path, protocol: str, pins: Sequence[str], ends: float) -> None:
+    def __init__(self, folder: Path, protocol: str, pins: Sequence[str], limits: CloneLimits) -> None:
         program = shutil.which("git")
         if program is None:
             raise GitMissing("git is not installed on this machine", fix="install git, or give the URL of a page")
         words = [word for name, value in _SETTINGS for word in ("-c", f"{name}={value}")]
         self._start = [program, *words, "-c", f"protocol.{protocol}.allow=always", *pins]
-        self._folder, self._ends = folder, ends
+        self._folder, self._limits = folder, limits
+        self._ends = time.monotonic() + limits.seconds
         self._env = {name: os.environ[name] for name in _KEPT if name in os.environ} | {
             "HOME": str(folder),
             "XDG_CONFIG_HOME": str(folder),
@@ -162,7 +174,7 @@ class _Git:
                 start_new_session=True,
             )
             with ended(process):
-                _limit(process.pid)
+                _limit(process.pid, self._limits)
                 while True:
                     try:
                         process.wait(_POLL)
@@ -175,9 +187,14 @@ class _Git:
 
     def _within_bounds(self) -> None:
         if time.monotonic() > self._ends:
-            raise FetchFailed(f"the clone took longer than {SECONDS:g} s", fix="give the URL of its README")
-        if _size(self._folder) > MOST_BYTES:
-            raise FetchFailed(f"the repository is larger than {MOST_BYTES:,} bytes", fix="give the URL of its README")
+            raise self._too_slow()
+        if _size(self._folder) > self._limits.bytes:
+            most = f"{self._limits.bytes:,} bytes"
+            raise FetchFailed(f"the repository is larger than {most}", fix="give the URL of its README")
+
+    def _too_slow(self) -> FetchFailed:
+        most = f"{self._limits.seconds:g} s"
+        return FetchFailed(f"the clone took longer than {most}", fix="give the URL of its README")
 
     def read(self, *words: str) -> bytes:
         """Return what git prints about the clone."""
@@ -192,18 +209,18 @@ class _Git:
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            raise FetchFailed(f"the clone took longer than {SECONDS:g} s", fix="give the URL of its README") from None
+            raise self._too_slow() from None
         if done.returncode:
             raise GitError(f"git cannot {words[0]}", fix="check the repository with `git fsck`")
         return done.stdout
 
 
-def _limit(process: int) -> None:
+def _limit(process: int, most: CloneLimits) -> None:
     """Let the system bound git too, in case this process is killed and cannot end it."""
     with contextlib.suppress(ImportError, AttributeError, OSError, ValueError):
         limits = import_module("resource")
-        limits.prlimit(process, limits.RLIMIT_FSIZE, (MOST_BYTES, MOST_BYTES))
-        limits.prlimit(process, limits.RLIMIT_CPU, (int(SECONDS), int(SECONDS)))
+        limits.prlimit(process, limits.RLIMIT_FSIZE, (most.bytes, most.bytes))
+        limits.prlimit(process, limits.RLIMIT_CPU, (int(most.seconds) + 1, int(most.seconds) + 1))
 
 
 def _reason(said: Path) -> str:

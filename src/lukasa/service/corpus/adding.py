@@ -70,6 +70,11 @@ class Shelf(Struct, frozen=True):
     fallback: str = "documents"
     """The collection of a new document, if none is given for all."""
 
+    @property
+    def keeps(self) -> bool:
+        """Whether a document that is there keeps its place and its worth."""
+        return self == Shelf(fallback=self.fallback)
+
     @classmethod
     def checked(
         cls,
@@ -250,7 +255,7 @@ def _outcome(ctx: CallContext, place: _Place, shelf: Shelf, way: _Way) -> AddedF
     ):
         return AddedFile(place.location, "unchanged", known.document)
     try:
-        taken = take(ctx, place.at, place.known)
+        taken = take(ctx, place.at, place.known if shelf.keeps else None)
         if taken is None:
             return AddedFile(place.location, "unchanged", place.known.document if place.known else "")
         same = _unchanged(ctx, taken, place.known, shelf)

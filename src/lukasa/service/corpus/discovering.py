@@ -36,7 +36,7 @@ from lukasa.model.entry import Document, DocumentHead
 from lukasa.model.errors import ChatError, InvalidInput, Refused
 from lukasa.model.secrets import redact, redact_all
 from lukasa.model.telemetry import Spending, TelemetryEvent
-from lukasa.model.text import terms
+from lukasa.model.text import escape_controls, terms
 from lukasa.model.values import Trust
 from lukasa.ports import Message
 from lukasa.read.excerpt import excerpt
@@ -57,6 +57,7 @@ CONTEXT_LIMIT = 500
 MOST_TAGS = 8
 MODEL_SECONDS = 60.0
 MOST_CHARACTERS = 400_000  # of a page that are kept
+_LOGGED = 2_000  # characters of a line of the log
 _REMEMBERED = 10  # entries that the relevance is computed from
 
 # Asks a model: it gets the instructions, what is given, and a function that checks the answer.
@@ -96,6 +97,9 @@ def discover(ctx: CallContext, request: Request, ask: Ask | None) -> Discovered:
     else:
         looked = looking.looked(ctx, request, None)
     assert looked is not None  # a server says "unchanged" only if it was asked
+    looked = replace(looked, parsed=discovery_note.shortened(looked.parsed, MOST_CHARACTERS))
+    if known is not None:
+        request = _as_before(known, request)
     found = relevance(
         looked.parsed.title, looked.parsed.body, request.context, _remembered(ctx, looked.parsed, request.context)
     )
@@ -105,6 +109,13 @@ def discover(ctx: CallContext, request: Request, ask: Ask | None) -> Discovered:
     _log(ctx, made)
     adding.embed(ctx)
     return Discovered(made, outcome, found, looked.feeds)
+
+
+def _as_before(known: DocumentSource, request: Request) -> Request:
+    """Return a request with the context and the tags that were given before, where it gives none."""
+    said = _facts(known)
+    tags = tuple(tag for tag in said.get("given", "").split(", ") if tag)
+    return replace(request, context=request.context or said.get("context", ""), tags=request.tags or tags)
 
 
 def _same_wish(known: DocumentSource, request: Request) -> bool:
@@ -204,6 +215,8 @@ def _save(
         "relevance": f"{found.score:.2f}: {found.reason}",
         "by": by,
         "tags": ", ".join(tags),
+        "given": ", ".join(request.tags),
+        "excerpt": "" if by else escape_controls(discovery_note.one_line(redact(written.note)[0])),
         "moved to": looked.url if looked.url != request.url else "",
     }
     shown = [
@@ -213,10 +226,10 @@ def _save(
         ("In the context", request.context),
         ("Tags", facts["tags"]),
         ("Relevance", facts["relevance"]),
-        ("Written by", by or "nobody; this is an excerpt"),
+        ("Written by", by or "nobody; the text is the page's own"),
         *(("Note", note) for note in (*looked.parsed.notes, *notes)),
     ]
-    whole = discovery_note.document(title, written.note, shown, looked.parsed, MOST_CHARACTERS)
+    whole = discovery_note.document(title, written.note if by else "", shown, looked.parsed)
     cut = passages.split(ctx, whole, tags)
 
     def attempt() -> tuple[Discovery, Outcome]:
@@ -281,7 +294,7 @@ def _log(ctx: CallContext, made: Discovery) -> None:
     if ctx.log_file is None:
         return
     tool = {"page": "web", "repository": "git", "item": "feed"}[made.kind]
-    detail = one_line(f"{made.title} — {made.url} → {made.document}")
+    detail = escape_controls(f"{made.title} → {made.document}: {made.url}")[:_LOGGED]
     ctx.log_file.append(slog.compose(ctx.now, *redact_all(["discover", tool, detail, made.context])))
     kept_records.commit_later(ctx)
 
@@ -305,7 +318,9 @@ def _kept(ctx: CallContext, head: DocumentHead, source: DocumentSource | None) -
     if source is not None and not ctx.is_author:
         location = f"{LOCATION}{_shown(source.location.removeprefix(LOCATION))}"
         source = replace(source, location=location)
-    note = first[0].text.partition("\n\n- Found at:")[0] if first else ""
+    said = _facts(source) if source is not None else {}
+    written = first[0].text.partition("- Found at:")[0].strip() if first and said.get("by") else ""
+    note = written or said.get("excerpt", "")
     if source is None or not source.location.startswith(LOCATION):
         # Somebody wrote a document into this collection.
         source = DocumentSource(head.id, LOCATION, "", "", head.updated_at)
@@ -318,7 +333,12 @@ def _shown(url: str) -> str:
 
 
 def _facts(source: DocumentSource) -> dict[str, str]:
-    return dict(note.split(": ", 1) for note in source.notes if ": " in note)
+    found: dict[str, str] = {}
+    for note in source.notes:
+        name, colon, value = note.partition(": ")
+        if colon:
+            found.setdefault(name, value)  # notes about the text come later, and may look like one of these
+    return found
 
 
 def _discovery(head: Document | DocumentHead, source: DocumentSource, note: str, notes: tuple[str, ...]) -> Discovery:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from lukasa.corpus import discovery_note
 from lukasa.model.corpus import DocumentSource, ParsedDocument, Part
 from lukasa.model.discovery import FeedItem, FeedLink, Kind, Repository
-from lukasa.model.errors import FetchFailed, InvalidInput, Refused, UnreadableDocument
+from lukasa.model.errors import FetchFailed, GitError, InvalidInput, Refused, UnreadableDocument
 from lukasa.ports import Fetched, Web
 from lukasa.service.call import CallContext
 from lukasa.service.corpus.locations import one_line
@@ -62,14 +62,14 @@ def web(ctx: CallContext) -> Web:
 
 def looked(ctx: CallContext, request: Request, known: DocumentSource | None) -> Looked | None:
     """Return what is at a URL; None if it has not changed since it was `known`."""
-    kind = _kind(request)
+    kind, unclonable = _kind(request), ""
     if kind == "repository":
         return _repository(ctx, request)
     if kind == "either":
         try:
             return _repository(ctx, request)
-        except FetchFailed:
-            pass  # a page of a forge that is no repository
+        except (FetchFailed, GitError) as error:
+            unclonable = f"it was not cloned, and this is its page: {error.message}"
     if request.item is not None and not request.item.url:
         return _of_item(request.item, request.url)
     etag, modified = (known.etag, known.modified) if known is not None and not request.whole else ("", "")
@@ -81,7 +81,12 @@ def looked(ctx: CallContext, request: Request, known: DocumentSource | None) -> 
             public_only=request.public_only,
             robots=request.item is not None,
         )
-        return None if fetched.data is None else _page(ctx, request, fetched)
+        if fetched.data is None:
+            return None
+        page = _page(ctx, request, fetched)
+        if not unclonable:
+            return page
+        return replace(page, parsed=replace(page.parsed, notes=(*page.parsed.notes, unclonable)))
     except (FetchFailed, UnreadableDocument, Refused):
         if request.item is None:
             raise

@@ -95,7 +95,7 @@ def search(
         vector = _vector(ctx, asked)
         if vector is not None:
             found.append(("vector", store.nearest_passages(*vector, pool, filters)))
-        best = _fused(ctx, found)[:many]
+        best = _fused(ctx, found, pool)[:many]
         heads = store.document_heads({passage.document for passage, _ in best}) if best else {}
     return [_hit(ctx, passage, score, heads) for passage, score in best]
 
@@ -109,11 +109,14 @@ def _vector(ctx: CallContext, asked: str) -> tuple[EmbeddingModel, Vector] | Non
         return None
 
 
-def _fused(ctx: CallContext, found: Sequence[tuple[str, Sequence[FoundPassage]]]) -> list[tuple[Passage, float]]:
+def _fused(
+    ctx: CallContext, found: Sequence[tuple[str, Sequence[FoundPassage]]], pool: int
+) -> list[tuple[Passage, float]]:
     """Return passages with their match in (0, 1], fused as the spec fuses the signals of entries."""
     known = {_key(one.passage): one.passage for _, some in found for one in some}
     signals = [
-        Signal(name, {_key(one.passage): one.score for one in some}, least=_least(name, some)) for name, some in found
+        Signal(name, {_key(one.passage): one.score for one in some}, least=_least(name, some, pool))
+        for name, some in found
     ]
     matches = fuse(signals, ctx.spec.retrieval)
     return [(known[key], round(matches.value(key), 6)) for key in matches.best_first()]
@@ -123,9 +126,9 @@ def _key(passage: Passage) -> str:
     return f"{passage.document}#{passage.number:08}"
 
 
-def _least(name: str, some: Sequence[FoundPassage]) -> float:
-    """The score that a passage has at most which an index did not bring."""
-    return some[-1].score if name == "vector" and some else 0.0
+def _least(name: str, some: Sequence[FoundPassage], pool: int) -> float:
+    """The score that a passage has at most which an index did not bring: none of the words, or it was cut off."""
+    return some[-1].score if some and (name == "vector" or len(some) >= pool) else 0.0
 
 
 def _hit(ctx: CallContext, passage: Passage, score: float, heads: Mapping[str, DocumentHead]) -> Hit:

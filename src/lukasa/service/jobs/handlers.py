@@ -35,6 +35,7 @@ from lukasa.storage.operations import ForgetAnswers, ForgetDisclosures, ForgetJo
 Work = Callable[[CallContext, Task], dict[str, Any]]
 
 BATCH = 50
+PASSAGES = 1_000
 WHOLE = 1_000_000
 KEEP_JOBS = timedelta(days=30)  # longer than any window of a schedule, so that no window gets a second job
 KEEP_TELEMETRY = timedelta(days=90)
@@ -43,9 +44,13 @@ KEEP_ANSWERS = timedelta(days=1)
 
 
 def fill_vectors(ctx: CallContext, task: Task) -> dict[str, Any]:
-    """O8: compute vectors for a batch of entries without one, or for all of them. A repetition changes nothing."""
+    """O8: compute vectors for a batch of entries and passages without one, or for all. A repetition changes nothing."""
     if not task.journaled("embedded"):
-        counts = {"embedded": backfill.backfill(ctx, WHOLE if task.job.payload.get("whole") else BATCH)}
+        whole_of_it = bool(task.job.payload.get("whole"))
+        done = backfill.backfill(ctx, WHOLE if whole_of_it else BATCH)
+        if ctx.embedder is not None and not whole_of_it:
+            done += backfill.passages(ctx, ctx.embedder, PASSAGES)  # a folder brings thousands at once
+        counts = {"embedded": done}
         task.commit("embedded", counts, task.telemetry("backfill.completed", metadata=counts))
     return dict(task.output("embedded"))
 

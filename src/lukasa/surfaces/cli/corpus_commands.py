@@ -14,6 +14,7 @@ from lukasa.model.entry import DocumentHead
 from lukasa.service.corpus.documents import DocumentAbout
 from lukasa.service.corpus.reading import MOST, USUAL, Stretch
 from lukasa.service.corpus.search import Hit
+from lukasa.service.workspace import Workspace
 from lukasa.surfaces.cli import submission_commands
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.invocation import Invocation, pass_invocation
@@ -86,15 +87,16 @@ def corpus_add(cli: Invocation, /, locations: Sequence[str], prune: bool, dry_ru
     that have not changed are skipped, so you can stop at any time and run it again. A file that cannot be read is
     listed, the others are added, and the exit code is 1.
     """
+    workspace = cli.workspace()
     with _bar(cli) as tell:
-        done = cli.workspace().add_to_corpus(*locations, prune=prune, dry_run=dry_run, tell=tell, **_given(shelf))
+        done = workspace.add_to_corpus(*locations, prune=prune, dry_run=dry_run, tell=tell, **_given(shelf))
     data = {
         "files": plain([one for one in done.files if one.outcome != "unchanged"]),
         "counts": done.counts,
         "skipped": dict(done.skipped),
         "dry_run": done.dry_run,
     }
-    cli.emit(data, _added(done))
+    cli.emit(data, [*_added(done), *_vectors(workspace)])
     if done.of("failed"):
         click.get_current_context().exit(FAILED)
 
@@ -115,6 +117,13 @@ def _bar(cli: Invocation) -> Iterator[Callable[[int, int, str], None] | None]:
             seen = done
 
         yield tell
+
+
+def _vectors(workspace: Workspace) -> Iterator[Line]:
+    """Say if passages wait for their vectors: few get them at once, and many later."""
+    ctx = workspace.ctx
+    if ctx.embedder is not None and ctx.local.unembedded_passages(ctx.embedder.model, 1):
+        yield line(dim("  found by words; the worker adds vectors in time, and `lukasa embed` does it now"))
 
 
 def _added(done: AddedFiles) -> Iterator[Line]:
@@ -317,9 +326,10 @@ def corpus_watch(cli: Invocation, folder: str, collection: str | None) -> None:
     The worker looks every 5 minutes, and takes over what changed, came and went. A folder that is not there, or is
     empty all at once, keeps its documents: `lukasa corpus watches` then says what is wrong.
     """
+    workspace = cli.workspace()
     with _bar(cli) as tell:
-        begun, done = cli.workspace().watch_folder(folder, collection=collection, tell=tell)
-    told = [*_added(done), line(good("watching "), begun.location, dim("  while a worker runs"))]
+        begun, done = workspace.watch_folder(folder, collection=collection, tell=tell)
+    told = [*_added(done), *_vectors(workspace), line(good("watching "), begun.location, dim("  while a worker runs"))]
     cli.emit({"watch": plain(begun), "counts": done.counts, "failed": plain(done.of("failed"))}, told)
     if done.of("failed"):
         click.get_current_context().exit(FAILED)

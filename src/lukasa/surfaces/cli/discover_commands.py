@@ -78,8 +78,7 @@ def _discovered(found: Discovered, follow: bool) -> Iterator[Line]:
     one = found.discovery
     yield line(good(f"{found.outcome} "), title(one.title), dim(f"  {one.document} version {one.version}"))
     yield from block(one.note, "  ")
-    if one.by:
-        yield line(dim(f"  written by {one.by}"))
+    yield line(dim(f"  written by {one.by}" if one.by else "  an excerpt: no model wrote a note"))
     if found.relevance is not None:
         yield line(f"  relevance {found.relevance.score:.2f}: {found.relevance.reason}")
         if found.relevance.words:
