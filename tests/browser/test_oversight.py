@@ -73,6 +73,31 @@ def test_a_proposal_is_decided_in_the_inbox(house: House, visit: Visit) -> None:
     assert decided.state is AmendmentState.REJECTED
 
 
+def test_what_no_longer_holds_is_asked_in_the_inbox(house: House, visit: Visit, tmp_path: Path) -> None:
+    """U5, B16: a card for each entry whose citation changed or is gone; it is confirmed or forgotten there."""
+    mill, quay = tmp_path / "mill.py", tmp_path / "quay.py"
+    mill.write_text("HOURS = 8\n")
+    quay.write_text("OPEN = True\n")
+    here = house.main.in_project(str(tmp_path))
+    holds = here.put("workspace", "The mill works some hours a day", cites=["mill.py:1"]).id
+    goes = here.put("workspace", "The quay is open to everybody", cites=["quay.py"]).id
+    mill.write_text("HOURS = 9\n")
+    quay.unlink()
+    here.verify_citations()
+    visit.go("inbox")
+    card = visit.page.locator("li.card", has_text="The mill works some hours")
+    expect(card).to_contain_text("does it still hold?")
+    expect(card).to_contain_text("mill.py:1 has changed")
+    card.get_by_role("button", name="It still holds").click()
+    expect(card).to_have_count(0)
+    other = visit.page.locator("li.card", has_text="The quay is open")
+    expect(other).to_contain_text("quay.py is gone")
+    other.get_by_role("button", name="Forget it").click()
+    expect(other).to_have_count(0)
+    assert [str(house.main.get(id).state) for id in (holds, goes)] == ["active", "forgotten"]
+    assert holds not in [one.entry.id for one in here.inbox().doubtful]
+
+
 def test_jobs_are_run_cancelled_and_tried_again(house: House, visit: Visit) -> None:
     """U5: state, attempts and error of each; upkeep can be asked for now."""
     visit.go("jobs")
@@ -128,6 +153,7 @@ def test_what_went_to_agents_is_plotted_and_stands_by_the_entry(house: House, vi
     written = house.main.put("workspace", "The ferry bell rings at seven bells").id
     for _ in range(3):
         told = house.main.acting(agent="bosun").context("when does the ferry bell ring?")
+    assert len(house.main.shown(written)) == 3  # whoever asks has this process write what waits
     visit.go("telemetry")
     expect(visit.page.get_by_role("img", name=re.compile(r"tokens of memory to agents in 1 days"))).to_be_visible()
     expect(visit.page.locator("tr", has_text="bosun").first).to_contain_text(str(3 * told.tokens))

@@ -6,17 +6,20 @@ from msgspec.structs import replace
 
 from lukasa.model.amendment import Amendment
 from lukasa.model.answer import Answer
+from lukasa.model.citation import Citation, CitationCheck, CitationVerdict, Cited
 from lukasa.model.conversation import Note, WorkspaceInfo
 from lukasa.model.corpus import DocumentSource, Passage, Watch
+from lukasa.model.disclosure import Disclosure, Shown
 from lukasa.model.entry import ClosedScope, Confirmation, Entry, Rivalry, Scope, SourceLink
 from lukasa.model.grant import Capability, Grant, Reach, token_digest
 from lukasa.model.ids import new_id
 from lukasa.model.item import Item, ItemAddress
 from lukasa.model.job import JobDraft
 from lukasa.model.scrub import Extent, Mode, manifest_digest
+from lukasa.model.submission import Change, How, Submission
 from lukasa.model.telemetry import Spending, TelemetryEvent
 from lukasa.model.transcript import Transcript, Utterance
-from lukasa.model.values import Relation, Trust
+from lukasa.model.values import Origin, Relation, Trust
 from lukasa.storage.operations import (
     CloseScope,
     DropEntry,
@@ -32,6 +35,8 @@ from lukasa.storage.operations import (
     SaveAmendment,
     SaveAnswer,
     SaveChannel,
+    SaveChecks,
+    SaveCitations,
     SaveConfirmation,
     SaveConversation,
     SaveDocument,
@@ -41,6 +46,7 @@ from lukasa.storage.operations import (
     SaveNote,
     SavePassageEmbedding,
     SaveRivalry,
+    SaveSubmission,
     SaveTranscript,
     SaveWatch,
     SaveWorkspace,
@@ -82,6 +88,8 @@ def fill(store: Store, word: str) -> dict[str, Entry]:
     )
     place = ItemAddress(("users", word), "prefs")
     session = Transcript(new_id(), f"claude-code:{word}", "claude-code", f"Fixing {word}", NOW, NOW)
+    cited = Citation(new_id(), new.id, Cited.FILE, f"src/{word}.py", NOW, project=f"git:host/{word}")
+    store.disclose(Disclosure(NOW, word, "mcp", "stdio", "", "", "memory_read", 9, (Shown(new.id, 1, 5),)))
     said = (Utterance("m1", "user", f"We deploy {word} with make", 0, NOW),)
     for group in _groups(
         [put(one, vector_of(one.content)) for one in (old, new, gone, acme, evil, *many)],
@@ -98,6 +106,8 @@ def fill(store: Store, word: str) -> dict[str, Entry]:
         ],
         [put(resting), change(old, content=f"{word} grinds wheat")],
         [SaveRivalry(Rivalry(new.id, resting.id, Relation.UPDATE, word, NOW))],
+        [SaveCitations(new.id, (cited,))],
+        [SaveChecks((CitationCheck(cited.id, new.id, CitationVerdict.GONE, NOW, why=word),))],
         [SaveConfirmation(Confirmation(new.id, NOW, "ada", "ada", "", "d1", ()))],
         [DropEntry(gone.id, 1, word), LinkAction(f"pay {word}", word, (new.id,))],
         [SaveNamed(named("VOICE", f"{word} speaks"), 0), SaveNamed(named("VOICE", f"{word} speaks up"), 1)],
@@ -112,6 +122,7 @@ def fill(store: Store, word: str) -> dict[str, Entry]:
         ],
         [Enqueue(JobDraft("observe", f"observe:{word}", {"word": word}))],
         [SaveTranscript(session, 0), KeepUtterances(session.id, said)],
+        [SaveSubmission(_submission(word, new.id), 0)],
         [SaveAmendment(Amendment(new_id(), "facts", word, 0.5, ("s1",), NOW, NOW), 0)],
         [Emit(TelemetryEvent(NOW, "info", "test", "entries", "put", True))],
         [Spend(Spending("2026-03-01", "m", 1, 5, 2, 0.5)), SaveGrant(_grant(word), 0)],
@@ -126,6 +137,12 @@ def fill(store: Store, word: str) -> dict[str, Entry]:
     commit(store, Scrub(scrub, manifest_digest(scrub, store.holdings(scrub)), {"operator": "ada"}))
     commit(store, SaveAnswer(Answer(word, "r1", NOW, 200, word)))
     return {"old": old, "new": new, "acme": acme, "evil": evil}
+
+
+def _submission(word: str, memory: str) -> Submission:
+    change, origin = Change(How.END, word, word), Origin(word, "mcp", "stdio", Trust.AGENT)
+    about = ("documents", 1, change, (memory,), (memory,), origin)
+    return Submission(new_id(), f"doc {word}", word, *about, word, NOW, NOW)
 
 
 def _groups(*groups: list[Operation]) -> tuple[list[Operation], ...]:

@@ -85,10 +85,16 @@ def _use(world: Workspace, clock: FixedClock, notes: int) -> None:
     world.save_document("draft", "A draft.", title="Draft")
     world.remove_document("draft")
     put("Sentences are short", links=["style"], derived_from=[villain, new])
+    told = put("The crane is checked every morning")
+    world.approve(world.submit("style", memories=[told], derivable=[told], note="how we work").id)
+    world.submit("style", "Mornings are for the crane.", memories=[new])
     world.acting(agent="scribe").put("workspace", "A private thought about the keel", owner="scribe")
     world.edit_named("VOICE", "Plain words.")
     world.edit_named("VOICE", "Plain and short words.")
     world.put("account", "Ines likes tea without sugar")
+    world.cite(villain, f"memory:{new}", "url:https://harbour.example/ropes")
+    world.verify_citations(villain)
+    world.disclose(world.read("who is the villain?"))
     world.link_action("deploy-7", [villain, new], "the release rests on these")
     world.link_action("deploy-8", [villain], "so does this")
     channel = world.create_channel("research", "what we read")
@@ -126,6 +132,8 @@ def _read(world: Workspace, clock: FixedClock) -> None:
         vectors = EMBEDDER.embed_memories(texts)
         kept = [SavePassageEmbedding(name, 1, n, Embedding(EMBEDDER.model, v)) for n, v in enumerate(vectors)]
         ctx.apply(ctx.local, SaveDocument(book, 0, passages, source), *kept)
+    waiting = Document("log", "Log", "Not split yet.", "file", "current", 1.0, "canonical", 1, now, "books")
+    ctx.apply(ctx.local, SaveDocument(waiting, 0))
     ctx.apply(ctx.local, SaveWatch(Watch("w1", "folder", "/books", "books", now, now, seen=("ü",)), 0))
 
 

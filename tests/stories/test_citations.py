@@ -161,6 +161,40 @@ def test_an_entry_cites_memory_and_documents(world: Workspace) -> None:
     assert world.verify_citations(top.id).counts["gone"] == 2
 
 
+def test_an_entry_cites_a_passage_of_the_corpus(world: Workspace) -> None:
+    """B16: pinned by its text: another place in the document is a move, another text a change, a removal is the end."""
+    guide = "# Guide\n\n## Login\n\nLogins need a token.\n\n## Logout\n\nLogout clears it.\n"
+    world.save_document("guide", guide)
+    number = next(hit.number for hit in world.search_corpus("logout clears") if "clears" in hit.text)
+    id = world.put("workspace", "Leaving takes the token away", cites=[f"document:guide#{number}"]).id
+
+    def now() -> tuple[str, str, str]:
+        (one,) = world.read("leaving token")[0].citations
+        return str(one.verdict), one.where, one.said
+
+    assert now() == ("verified", "", "")
+    world.save_document("guide", guide.replace("need a token", "need two tokens"))
+    assert now() == ("verified", "", "")
+    world.save_document("guide", "# Guide\n\n## First\n\nRead this.\n" + guide.removeprefix("# Guide\n"))
+    assert now() == ("moved", f"guide#{number + 1}", f"guide#{number} moved to guide#{number + 1}")
+    world.save_document("guide", guide.replace("clears it", "keeps it"))
+    assert now() == ("changed", "", f"changed since: guide#{number}")
+    assert "cited=" in str(world.context("leaving token"))
+    world.verify_citations(everything=True)
+    assert "has changed" in world.inbox().doubtful[0].why
+    world.cite(id, again=True)
+    assert now()[0] == "verified"
+    world.remove_document("guide")
+    assert now() == ("gone", "", f"gone: guide#{number}")
+    with pytest.raises(NotFound):
+        world.cite(id, "document:guide#0")
+    world.save_document("issue #7", "Not a passage.")
+    assert world.put("workspace", "The seventh issue is about passages", cites=["document:issue #7"]).entry.links  # type: ignore[union-attr]
+    world.save_document("mills", "The mill stands.")
+    with pytest.raises(NotFound, match="has no passage 9"):
+        world.cite(id, "document:mills#9")
+
+
 def test_commands_and_urls_are_never_run_or_fetched_by_a_read(world: Workspace, project: Path) -> None:
     """B16: they are unchecked, and say why; an output that somebody gives is compared."""
     world.put("workspace", "The mill builds", cites=[Cite("command:touch ran", "done\n"), "https://host.example/mill"])

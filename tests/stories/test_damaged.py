@@ -133,7 +133,7 @@ def test_a_damaged_page_is_left_out_and_named(tmp_path: Path) -> None:
         with pytest.raises(Damaged, match="document 'guide'"):
             world.get_document("guide")
         assert all(TEXT[1:] not in page.body for page in (*world.named(), *world.named_history("VOICE")))
-        assert {finding.subject for finding in world.check()} == {"VOICE", "guide"}
+        assert {finding.subject for finding in world.check()} == {"VOICE", "guide", "guide#0"}
 
 
 def test_nothing_can_vouch_for_an_altered_text(tmp_path: Path) -> None:
@@ -214,3 +214,25 @@ def test_a_message_that_was_altered_is_an_error(tmp_path: Path) -> None:
         with pytest.raises(Damaged):
             world.search_transcripts("floors")
         assert {finding.what for finding in world.check()} == {"content"}
+
+
+def test_a_damaged_document_leaves_the_inbox_readable(tmp_path: Path) -> None:
+    """K5: what was submitted to it says so, and the other submissions can be decided."""
+    text = "The archive guide has nine chapters"
+
+    def write(world: Workspace) -> None:
+        world.save_document("guide", f"# Guide\n\n{text}.\n")
+        memory = world.put("workspace", TEXT).id
+        for document in ("guide", "floors"):
+            world.submit(document, memories=[memory])
+
+    file = written(tmp_path / "data", write)
+    for at in places(file, text):
+        flip(file, at)
+    with Lukasa.open(tmp_path / "data", embedder="none") as memory:
+        world = memory.existing("novel")
+        first, second = world.inbox().submissions
+        assert "damaged" in first.trouble
+        with pytest.raises(Damaged):
+            world.approve(first.submission.id)
+        assert world.approve(second.submission.id).outcome == "accepted"

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,10 +49,13 @@ class Block(NamedTuple):
     text: str
 
 
+CALLED = re.compile(r"\A(?!export ).*?^lukasa ", re.MULTILINE | re.DOTALL)
+
+
 def blocks(page: Path) -> list[Block]:
-    """The parts of a page that run: all Python, and the shell where it calls the command."""
+    """The parts of a page that run: all Python, and the shell where it calls the command; not what needs a model."""
     found = (Block(*match) for match in FENCE.findall(page.read_text("utf-8")))
-    return [b for b in found if b.language == "python" or (b.language == "sh" and b.text.startswith("lukasa "))]
+    return [b for b in found if b.language == "python" or (b.language == "sh" and CALLED.search(b.text))]
 
 
 # The command as a reader has it on the path, and a way to call it between two parts of one Python program.
@@ -60,8 +64,14 @@ SHELL = "import subprocess as _s; _s.run(['sh', '-eu', '-c', {script!r}], check=
 
 
 def program(page: Path) -> str:
-    """A page as one program, in the order of the page, so that its parts see what the ones before them did."""
-    parts = (b.text if b.language == "python" else SHELL.format(script=COMMAND + b.text) for b in blocks(page))
+    """A page as one program, in the order of the page, so that its parts see what the ones before them did.
+
+    Parts in the shell that follow one another are one terminal: its folder and variables last.
+    """
+    parts = []
+    for language, some in groupby(blocks(page), key=lambda block: block.language):
+        text = "\n".join(block.text for block in some)
+        parts.append(text if language == "python" else SHELL.format(script=COMMAND + text))
     return "\n".join(parts)
 
 

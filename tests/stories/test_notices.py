@@ -114,6 +114,25 @@ def test_a_command_is_told_once(tmp_path: Path, clock: FixedClock, places: pytes
     assert len({n["id"] for n in told(file)}) == 2
 
 
+def test_a_submission_is_told(tmp_path: Path, clock: FixedClock, places: pytest.MonkeyPatch) -> None:
+    """O4, K5: a change of a document waits for a person as well; one that was decided is not told."""
+    file = tmp_path / "tasks"
+    places.setenv("LUKASA_REVIEW_COMMAND", f"{program(tmp_path, KEEPS)} '{file}'")
+    world = opened(tmp_path, clock)
+    pier = world.put("workspace", "The northern pier is closed in winter storms").id
+    first = world.acting(agent="claude").submit("piers", memories=[pier], note="ships ask").id
+    world.reject(world.submit("quays", memories=[pier]).id)
+    work(world)
+    (notice,) = told(file)
+    assert notice["summary"].startswith("Review change of document piers: - The northern pier")
+    assert (notice["submission"]["id"], notice["submission"]["by"]) == (first, "claude")
+    assert notice["approve"] == f"lukasa -w pier review approve {first}"
+    world.approve(first)
+    world.undo(first)  # it waits for a person again
+    work(world)
+    assert [n["submission"]["id"] for n in told(file)] == [first, first]
+
+
 def test_what_rules_decide_is_not_told(tmp_path: Path, clock: FixedClock, places: pytest.MonkeyPatch) -> None:
     """O4: only what needs a person; and without a command or URL there is no job at all."""
     file = tmp_path / "tasks"

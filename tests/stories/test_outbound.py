@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lukasa import Lukasa, Workspace
+from lukasa import Lukasa, Trust, Workspace
+from lukasa.model.echo import HEDGES
 from lukasa.model.errors import InvalidInput
 from lukasa.spec import check, preset_text
 from tests.helpers.talk import agent
@@ -114,3 +115,13 @@ def test_unknown_surfaces_are_refused(desk: Workspace) -> None:
     assert "chat" in problem.fix or "chat" in problem.message
     (both,) = check(SPEC.replace('to = "chat"', 'to = "chat"\ninto = "workspace"'))
     assert both.key.endswith(".to")
+
+
+def test_passages_pass_the_gates_too(desk: Workspace) -> None:
+    """S4 14, K4: a passage that goes to a client outside loses what is marked as internal, and identifiers."""
+    desk.add_upload("faq.md", b"# FAQ\n\nRefunds take two weeks, says ada@example.org.\n\nInternal: ask Ines first.\n")
+    inside, outside = desk, desk.outbound("external")
+    assert "ask Ines first" in inside.search_corpus("refunds")[0].text
+    for text in (outside.search_corpus("refunds")[0].text, outside.read_document("faq.md").text):
+        assert text == "Refunds take two weeks, says [email]."
+    assert desk.outbound("chat").search_corpus("refunds")[0].text.startswith(HEDGES[Trust.IMPORTED])

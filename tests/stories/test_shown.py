@@ -22,7 +22,7 @@ from lukasa.storage.operations import Enqueue
 from tests.helpers.cli import Shell
 from tests.helpers.making import FixedClock
 from tests.helpers.mcp import beside, called, lent, wait
-from tests.helpers.processes import finish, fork
+from tests.helpers.processes import finish, fork, until
 from tests.helpers.server import running
 from tests.helpers.sessions import claude
 
@@ -85,6 +85,14 @@ def test_what_the_owner_looks_at_is_in_no_prompt(shell: Shell) -> None:
     assert shell.json("stats", "--tokens")["by_surface"] == {"cli": one["tokens"]}
     assert shell.fails("shown", "not-an-id", code=2)["code"]
     assert shell.fails("shown", "--conversation", "nobody", code=1)["code"] == "not-found"
+
+
+def test_an_agent_on_the_command_line_is_told(shell: Shell) -> None:
+    """B17: `--agent` says that an agent reads, so what it gets is in a prompt."""
+    id = shell.json("put", PORT)["id"]
+    assert id in shell.run("--agent", "claude", "read", "port")
+    (one,) = shell.json("shown", id)["shown"]
+    assert (one["principal"], one["verb"], one["surface"]) == ("claude", "memory_read", "cli")
 
 
 def test_an_agent_over_mcp_is_told_by_its_grant(memory: Lukasa) -> None:
@@ -238,3 +246,16 @@ def test_eight_readers_lose_nothing(tmp_path: Path) -> None:
         found = memory.workspace("novel").ctx.local.disclosures(DisclosureQuery(item=Shown(id, 0, 0)))
     assert len(found) == READERS * READS
     assert {one.principal for one in found} == {f"reader-{number}" for number in range(READERS)}
+
+
+def test_what_a_process_shows_in_a_burst_is_seen_elsewhere_soon(tmp_path: Path) -> None:
+    """B17: the process may read no more for hours; another one sees all of it once the burst is over."""
+    data = tmp_path / "data"
+    with Lukasa.open(data, embedder="none") as memory:
+        world = memory.workspace("novel")
+        id = world.put("workspace", PORT).id
+        agent = world.acting(agent="claude")
+        for _ in range(5):
+            agent.context("port of staging")
+        with Lukasa.open(data, embedder="none") as elsewhere:
+            until(lambda: len(elsewhere.existing("novel").shown(id)) == 5)

@@ -101,12 +101,18 @@ def test_the_langgraph_tools_and_their_arguments(memory: Lukasa) -> None:
     schemas: dict[str, Any] = {tool.name: tool.args_schema for tool in tools}
     assert {name: (set(one["properties"]), one["required"]) for name, one in schemas.items()} == {
         "memory_put": (
-            {"content", "tier", "kind", "lifetime", "importance", "tags", "corrects", "private", "said_by"},
+            {"content", "tier", "kind", "lifetime", "importance", "tags", "corrects", "private", "said_by", "cites"},
             ["content"],
         ),
         "memory_read": ({"query", "tier", "limit"}, ["query"]),
         "memory_update": ({"id", "content", "importance", "tags", "kind", "lifetime"}, ["id"]),
         "memory_forget": ({"id", "reason"}, ["id"]),
+        "corpus_search": ({"query", "limit", "documents"}, ["query"]),
+        "corpus_read": ({"document", "passage", "section", "page", "line", "start"}, ["document"]),
+        "corpus_submit": (
+            {"document", "memories", "text", "under", "replaces", "whole", "derivable", "note"},
+            ["document", "memories"],
+        ),
         "note_write": ({"key", "value"}, ["key", "value"]),
         "note_read": ({"key"}, []),
     }
@@ -134,6 +140,22 @@ def test_a_wrong_argument_is_told_by_name(memory: Lukasa, tool: str, arguments: 
     assert outcome.failed
     assert said in json.loads(outcome.text)["error"]["message"]
     assert len(memory.workspace("novel").entries("workspace")) == 1
+
+
+def test_the_agent_of_a_session_submits_and_the_person_decides(memory: Lukasa) -> None:
+    """K5, L3: the tool answers with the id and that a person decides; a wrong place is an error with the headings."""
+    world = memory.workspace("novel")
+    world.save_document("ships", "# Ships\n\n## Vey\n\nA schooner.\n")
+    box = Toolbox(begin(world).acting(agent="claude"))
+    kept = json.loads(box.call(ToolCall("", "memory_put", {"content": "The ship is called Vey."})).text)["id"]
+    asked = {"document": "ships", "memories": [kept], "text": "She sails on Mondays.", "under": "Vey"}
+    said = json.loads(box.call(ToolCall("", "corpus_submit", asked)).text)
+    assert (said["state"], said["about"]) == ("open", "a person decides")
+    wrong = box.call(ToolCall("", "corpus_submit", {**asked, "under": "Hull"}))
+    assert wrong.failed
+    assert "Ships › Vey" in wrong.text
+    assert world.approve(said["id"]).outcome == "accepted"
+    assert world.get_document("ships").body.endswith("A schooner.\n\nShe sails on Mondays.\n")
 
 
 @pytest.mark.parametrize("value", [None, 3, "three", [None, 1], {"edited": None, "pages": [1, 2]}])

@@ -61,7 +61,7 @@ def test_all_text_is_in_passages_in_order(text: str, most: int, share: int, lang
         assert one.number == number
         assert 0 < len(one.text) <= most
         assert one.text.strip()
-        place = text.find(one.text, begun)
+        place = text.find(one.text, max(begun, covered - sizes.overlap))  # a short end may be there twice
         assert place >= 0
         assert not text[covered:place].strip()
         assert covered - place <= sizes.overlap

@@ -1,7 +1,8 @@
 """Citations: what an entry says about the world outside memory, pinned so that it can be checked before it is used.
 
-A citation pins a file or some of its lines, a symbol, a URL, a command's output, or another entry. A cited document is
-a `SourceLink`, because its versions are in memory. A check compares what was pinned with what is there now.
+A citation pins a file or some of its lines, a symbol, a URL, a command's output, another entry, or a passage of the
+corpus. A cited document is a `SourceLink`, because its versions are in memory. A check compares what was pinned with
+what is there now.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ class Cited(StrEnum):
     URL = "url"
     COMMAND = "command"
     MEMORY = "memory"
+    PASSAGE = "passage"
 
 
 class CitationVerdict(StrEnum):
@@ -48,10 +50,11 @@ HOLDS = (CitationVerdict.VERIFIED, CitationVerdict.MOVED)
 class Citation(Struct, frozen=True):
     """Something outside that an entry cites, as it was when somebody pinned it.
 
-    `target` is a path relative to the project's root, a URL, a command or the id of an entry; `name` is of a symbol.
+    `target` is a path relative to the project's root, a URL, a command, the id of an entry, or that of a document with
+    the number of a passage, as in guide#12; `name` is of a symbol.
     `first` and `last` are lines, 0 for a whole file. `hash` is of what was cited, and empty if nobody has seen it.
     `around` has hashes of the lines before and after, and of the first one. `revision` is the commit of the project, or
-    the version of the cited entry; `project` says which project it is, on whatever machine.
+    the version of the cited entry or document; `project` says which project it is, on whatever machine.
     """
 
     id: str
@@ -78,7 +81,9 @@ class Citation(Struct, frozen=True):
     @property
     def spelling(self) -> str:
         """The citation as somebody writes it to cite the same again."""
-        return self.label if self.kind is Cited.FILE else f"{self.kind}:{self.label}"
+        if self.kind is Cited.FILE:
+            return self.label
+        return f"{'document' if self.kind is Cited.PASSAGE else self.kind}:{self.label}"
 
     @property
     def key(self) -> tuple[str, ...]:

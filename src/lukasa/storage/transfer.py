@@ -97,6 +97,7 @@ ACTIONS = _plain(tables.ACTIONS)
 CLOSED_SCOPES = _plain(tables.CLOSED_SCOPES, "place")
 TRANSCRIPTS = _plain(tables.TRANSCRIPTS, "place")
 AMENDMENTS = _plain(tables.AMENDMENTS, "place")
+SUBMISSIONS = _plain(tables.SUBMISSIONS, "place", page=_FEW)
 ACCESS = _part("access", "id count at", "id")
 MODELS = _part("models", "id name dimensions digest", "id")
 RETIRED = _part("retired", "id", "id")
@@ -132,6 +133,8 @@ PARTS = (
     TRANSCRIPTS,
     UTTERANCES,
     AMENDMENTS,
+    SUBMISSIONS,
+    _plain(tables.SUBMISSION_MEMORIES, "place"),
     JOBS,
     _plain(tables.STEPS, "place", page=_FEW),
     TELEMETRY,

@@ -2,18 +2,19 @@
 
 The next write of the process takes them along. Telemetry waits long: until there is much of it, somebody asks for it,
 or the store is closed or the process ends. A disclosure is a record of what left memory, so it waits less: the first
-one after a pause asks to be written at once, and those that follow closely are written together. A killed process loses
-its buffer: telemetry events of the last minute, and the disclosures of the last `SOON` seconds before its last read,
-at most `FEW`, unless the database was locked all that time.
+one after a pause asks to be written at once, and those that follow closely are written together, `SOON` seconds later
+if nothing else is written before. A killed process loses its buffer: telemetry events of the last minute, and the
+disclosures of the last `SOON` seconds, at most `FEW`, unless the database was locked all that time.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
+from weakref import WeakMethod
 
 from msgspec.structs import replace
 
@@ -28,6 +29,7 @@ MOST = 4096  # events that are kept while the database is locked; the rest is co
 PRUNED_EACH = 16  # writes of the buffer between two prunings
 FEW = 256  # disclosures
 SOON = 2.0  # seconds between two writes of disclosures
+TRIES = 30  # how often in a row disclosures are written later, if the database is locked each time
 Waiting = Sequence[tuple[Table[Any], Sequence[Any]]]  # rows by table
 
 
@@ -40,6 +42,7 @@ class WriteBuffer:
         self._lost = 0
         self._times = 0
         self._disclosed = -SOON  # when disclosures were last written
+        self._timer: threading.Timer | None = None
 
     def add(self, event: TelemetryEvent) -> bool:
         """Keep an event, and return whether the buffer should be written now."""
@@ -59,6 +62,23 @@ class WriteBuffer:
         with self._lock:
             self._disclosures.append(given)
             return len(self._disclosures) % FEW == 0 or time.monotonic() - self._disclosed > SOON
+
+    def later(self, write: WeakMethod[Callable[[], None]], tries: int = TRIES) -> None:
+        """Write the disclosures that wait in a while, if nothing else does: a process may read no more for hours."""
+        with self._lock:
+            if self._timer is None or not self._timer.is_alive():  # after a fork, the child's timer is not alive
+                self._timer = threading.Timer(SOON, self._write_later, (write, tries))
+                self._timer.daemon = True
+                self._timer.start()
+
+    def _write_later(self, write: WeakMethod[Callable[[], None]], tries: int) -> None:
+        run = write()
+        if run is None or not self._disclosures:
+            return
+        run()
+        self._timer = None
+        if self._disclosures and tries:
+            self.later(write, tries - 1)
 
     @property
     def discloses(self) -> bool:

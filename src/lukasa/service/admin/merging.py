@@ -56,15 +56,16 @@ from lukasa.storage.operations import (
     Transaction,
 )
 from lukasa.storage.port import FoundUtterance, Store, twin_key
-from lukasa.storage.transfer import Part
+from lukasa.storage.transfer import PARTS, Part
 
 Outcome = Literal["new", "known", "both", "left"]
 FIRST_START = "lukasa@first-start"  # the editor of a page that nobody has changed yet
 _BATCH = 200  # rows that are looked up together
 _AT_ONCE = 100  # operations of a transaction
 MOST_SAMPLES = 5  # of each outcome, over all kinds
-_HERE_ONLY: dict[Part, str] = {
+HERE_ONLY: dict[Part, str] = {
     transfer.WATCHES: "this machine follows no folder or feed because a file says so",
+    transfer.SUBMISSIONS: "what was submitted to a document is decided where it was submitted",
     transfer.JOBS: "work is done where it was queued",
     transfer.TELEMETRY: "how work went belongs to the place where it was done",
     transfer.SPENDING: "money was spent there",
@@ -74,6 +75,19 @@ _HERE_ONLY: dict[Part, str] = {
     transfer.EVENTS: "the log of this memory tells what happened here",
     transfer.RETIRED: "what was removed there is decided here",
 }
+# Kinds of records that have steps of their own, and those that come along with these or are made again.
+MERGED = frozenset(
+    """
+    channels conversations notes transcripts utterances documents named entries rivals confirmations citations
+    citation_checks actions closed_scopes items amendments
+    """.split()
+)
+ALONG = frozenset(
+    """
+    versions named_versions document_versions document_sources passages unsplit action_links canonical_links
+    derivations models vectors item_vectors passage_vectors workspaces submission_memories job_steps redactions access
+    """.split()
+)
 
 Value = TypeVar("Value")
 Tell: TypeAlias = Callable[[int], None]
@@ -163,9 +177,10 @@ class Merging:
         yield from self._of_closed_scopes()
         yield from self._of_items()
         yield from self._of_amendments()
-        for part, why in _HERE_ONLY.items():
-            for line, _ in self._given.records(part):
-                yield Step(part.name, "left", line, "", why)
+        for part in PARTS:
+            if part.name not in MERGED | ALONG or part in HERE_ONLY:
+                for line, _ in self._given.records(part):
+                    yield Step(part.name, "left", line, "", HERE_ONLY.get(part, "it is not merged"))
 
     def _values(self, part: Part, table: Table[Value]) -> Iterator[tuple[int, Value]]:
         for line, record in self._given.records(part):

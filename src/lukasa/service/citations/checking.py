@@ -35,6 +35,7 @@ from lukasa.service.retrieval.grounds import removed
 from lukasa.write.transforms import through
 
 FOREVER = float("inf")
+MOST_PASSAGES = 5_000  # of a document in which a passage is looked for
 LONGEST = 10.0  # seconds for one citation, where there is no other bound
 _V = CitationVerdict
 
@@ -147,6 +148,8 @@ def look(looks: Look, citation: Citation) -> Seen:
             return _in_project(looks, citation)
         case Cited.MEMORY:
             return _memory(looks.ctx, citation)
+        case Cited.PASSAGE:
+            return _passage(looks.ctx, citation)
         case _:
             return _outside(looks, citation)
 
@@ -266,6 +269,25 @@ def _memory(ctx: CallContext, citation: Citation) -> Seen:
     if entry.ended_by(ctx.now):
         return Seen(_V.CHANGED, why="its validity has ended")
     return Seen(_V.VERIFIED if text_pin(entry.content) == citation.hash else _V.CHANGED)
+
+
+def _passage(ctx: CallContext, citation: Citation) -> Seen:
+    """Compare a passage of the corpus: at its number, then anywhere in its document."""
+    document, _, number = citation.target.rpartition("#")
+    head = ctx.local.document_heads([document]).get(document)
+    if head is None:
+        return Seen(_V.UNCHECKED, why="its document is not in this workspace")
+    if head.removed:
+        return Seen(_V.GONE, why="its document was removed")
+    if str(head.version) == citation.revision:
+        return Seen(_V.VERIFIED)
+    there = ctx.local.passages(document, limit=MOST_PASSAGES)
+    if not there:
+        return Seen(_V.UNCHECKED, why="its document is not split into passages yet")
+    same = [one.number for one in there if text_pin(one.text) == citation.hash]
+    if int(number) in same:
+        return Seen(_V.VERIFIED)
+    return Seen(_V.MOVED, f"{document}#{same[0]}") if same else Seen(_V.CHANGED)
 
 
 def _outside(looks: Look, citation: Citation) -> Seen:

@@ -28,16 +28,21 @@ from lukasa.model.errors import InvalidInput, NotFound, OutsideProject, Unreadab
 from lukasa.model.ids import new_id, parse_id
 from lukasa.model.source_text import SourceText
 from lukasa.ports import ProjectFiles
-from lukasa.service import inputs
+from lukasa.service import corpus, inputs
 from lukasa.service.call import CallContext
 from lukasa.service.citations.checking import Look, look
 from lukasa.storage.operations import Operation, SaveCitations
 from lukasa.storage.port import Store
 from lukasa.write.named_files import NamedSymbol, named
 
-FORMS = "src/auth.py, src/auth.py:10-20, symbol:src/auth.py:Settings, url:https://…, command:…, memory:ID, document:ID"
+FORMS = (
+    "src/auth.py, src/auth.py:10-20, symbol:src/auth.py:Settings, url:https://…, command:…, memory:ID, document:ID, "
+    "document:ID#12"
+)
 DOCUMENT = "document"
-_KINDS = tuple(str(kind) for kind in Cited)
+_KINDS = tuple(str(kind) for kind in Cited if kind is not Cited.PASSAGE)
+_UNSPLIT = 1_000  # documents without passages that are split before a passage is cited
+_PASSAGE = re.compile(r"(.+)#(\d{1,7})")
 _LINES = re.compile(r"(.+?):(\d{1,7})(?:-(\d{1,7}))?")
 _URL = re.compile(r"https?://[^\s/]+\S*", re.IGNORECASE)
 
@@ -115,7 +120,9 @@ _READERS: dict[str, Callable[[str], Wanted]] = {
     "url": _url,
     "command": _command,
     "memory": lambda target: Wanted(Cited.MEMORY, parse_id(target)),
-    DOCUMENT: lambda target: Wanted(None, inputs.label(target, "document id")),
+    DOCUMENT: lambda target: Wanted(
+        Cited.PASSAGE if _PASSAGE.fullmatch(target) else None, inputs.label(target, "document id")
+    ),
 }
 
 
@@ -136,13 +143,43 @@ def pins(ctx: CallContext, cites: Iterable[Cite | str]) -> Pins:
         return NONE
     if len(given) > MOST_CITATIONS:
         raise InvalidInput(f"{len(given)} citations are too many", fix=f"name at most {MOST_CITATIONS}")
-    wanted = [read(one) for one in given]
+    wanted = [_document(ctx, read(one)) for one in given]
     found = {c.key: c for one in wanted if one.kind is not None for c in [_pinned(ctx, one)]}
     return Pins(tuple(found.values()), tuple(one.target for one in wanted if one.kind is None))
 
 
+def _document(ctx: CallContext, wanted: Wanted) -> Wanted:
+    """Return the document of that very id instead of a passage, if there is one."""
+    if wanted.kind is Cited.PASSAGE and wanted.target in ctx.local.document_heads([wanted.target]):
+        return replace(wanted, kind=None)
+    return wanted
+
+
+def _passage(ctx: CallContext, target: str) -> Citation:
+    """Pin a passage of a document as it is now."""
+    document, number = passage_of(target)
+    head = ctx.local.document_heads([document]).get(document)
+    if head is None or head.removed:
+        raise NotFound(f"no document {document[:60]!r} to cite", fix="`lukasa corpus search` shows what can be cited")
+    corpus.passages.settle(ctx, _UNSPLIT)
+    there = ctx.local.passages(document, start=number, limit=1)
+    if not there or there[0].number != number:
+        count = ctx.local.passage_count(document)
+        raise NotFound(f"document {document[:60]!r} has no passage {number}", fix=f"it has {count}, counted from 0")
+    pin, version = text_pin(there[0].text), str(head.version)
+    return Citation(new_id(), "", Cited.PASSAGE, target, ctx.now, hash=pin, revision=version)
+
+
+def passage_of(target: str) -> tuple[str, int]:
+    """Return the document and the number that a cited passage names."""
+    document, _, number = target.rpartition("#")
+    return document, int(number)
+
+
 def _pinned(ctx: CallContext, wanted: Wanted) -> Citation:
     match wanted.kind:
+        case Cited.PASSAGE:
+            return _passage(ctx, wanted.target)
         case Cited.FILE | Cited.SYMBOL:
             return pin_file(_at_hand(ctx, wanted), wanted, ctx)
         case Cited.MEMORY:
@@ -333,8 +370,11 @@ def _again(ctx: CallContext, looked: Look, citation: Citation) -> Citation | Non
         return replace(citation, id=new_id(), at=ctx.now)
     if seen.verdict in (CitationVerdict.GONE, CitationVerdict.UNCHECKED):
         return None
-    if citation.kind is Cited.MEMORY:
-        return _pinned(ctx, Wanted(Cited.MEMORY, seen.path or citation.target))
+    if citation.kind in (Cited.MEMORY, Cited.PASSAGE):
+        try:
+            return _pinned(ctx, Wanted(citation.kind, seen.path or citation.target))
+        except NotFound:
+            return None
     project = looked.project_of(citation)
     if project is None:
         return None

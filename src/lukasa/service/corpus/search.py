@@ -48,12 +48,17 @@ class Hit(Struct, frozen=True):
     @property
     def place(self) -> str:
         """The place in words: section, page or line."""
-        where = [self.section] if self.section else []
-        if self.page is not None:
-            where.append(f"p. {self.page}")
-        elif self.line is not None:
-            where.append(f"line {self.line}")
-        return ", ".join(where)
+        return place_of(self.section, self.page, self.line)
+
+
+def place_of(section: str, page: int | None, line: int | None) -> str:
+    """A place in a document in words: section, page or line."""
+    where = [section] if section else []
+    if page is not None:
+        where.append(f"p. {page}")
+    elif line is not None:
+        where.append(f"line {line}")
+    return ", ".join(where)
 
 
 def section_of(passage: Passage) -> str:
@@ -90,9 +95,9 @@ def search(
         vector = _vector(ctx, asked)
         if vector is not None:
             found.append(("vector", store.nearest_passages(*vector, pool, filters)))
-        best = _fused(ctx, found)[:many]
+        best = _fused(ctx, found, pool)[:many]
         heads = store.document_heads({passage.document for passage, _ in best}) if best else {}
-    return [_hit(passage, score, heads) for passage, score in best]
+    return [_hit(ctx, passage, score, heads) for passage, score in best]
 
 
 def _vector(ctx: CallContext, asked: str) -> tuple[EmbeddingModel, Vector] | None:
@@ -104,11 +109,14 @@ def _vector(ctx: CallContext, asked: str) -> tuple[EmbeddingModel, Vector] | Non
         return None
 
 
-def _fused(ctx: CallContext, found: Sequence[tuple[str, Sequence[FoundPassage]]]) -> list[tuple[Passage, float]]:
+def _fused(
+    ctx: CallContext, found: Sequence[tuple[str, Sequence[FoundPassage]]], pool: int
+) -> list[tuple[Passage, float]]:
     """Return passages with their match in (0, 1], fused as the spec fuses the signals of entries."""
     known = {_key(one.passage): one.passage for _, some in found for one in some}
     signals = [
-        Signal(name, {_key(one.passage): one.score for one in some}, least=_least(name, some)) for name, some in found
+        Signal(name, {_key(one.passage): one.score for one in some}, least=_least(name, some, pool))
+        for name, some in found
     ]
     matches = fuse(signals, ctx.spec.retrieval)
     return [(known[key], round(matches.value(key), 6)) for key in matches.best_first()]
@@ -118,18 +126,18 @@ def _key(passage: Passage) -> str:
     return f"{passage.document}#{passage.number:08}"
 
 
-def _least(name: str, some: Sequence[FoundPassage]) -> float:
-    """The score that a passage has at most which an index did not bring."""
-    return some[-1].score if name == "vector" and some else 0.0
+def _least(name: str, some: Sequence[FoundPassage], pool: int) -> float:
+    """The score that a passage has at most which an index did not bring: none of the words, or it was cut off."""
+    return some[-1].score if some and (name == "vector" or len(some) >= pool) else 0.0
 
 
-def _hit(passage: Passage, score: float, heads: Mapping[str, DocumentHead]) -> Hit:
+def _hit(ctx: CallContext, passage: Passage, score: float, heads: Mapping[str, DocumentHead]) -> Hit:
     head = heads[passage.document]
     return Hit(
         document=passage.document,
         version=passage.version,
         number=passage.number,
-        text=passage.text,
+        text=ctx.passed_text(passage.text),
         section=section_of(passage),
         page=passage.page,
         line=passage.line,

@@ -20,6 +20,7 @@ from lukasa.model.telemetry import Spending
 from lukasa.ports import Chat, Clock, Span, no_span
 from lukasa.service.call import CallContext
 from lukasa.service.citations import verifying
+from lukasa.service.corpus import feeds, submitting, watching
 from lukasa.service.curation import curated_document, kept_records, notices, reflect, triage
 from lukasa.service.entries import categorise, resolve
 from lukasa.service.jobs.allowance import ModelGuard
@@ -34,6 +35,7 @@ from lukasa.storage.operations import ForgetAnswers, ForgetDisclosures, ForgetJo
 Work = Callable[[CallContext, Task], dict[str, Any]]
 
 BATCH = 50
+PASSAGES = 1_000
 WHOLE = 1_000_000
 KEEP_JOBS = timedelta(days=30)  # longer than any window of a schedule, so that no window gets a second job
 KEEP_TELEMETRY = timedelta(days=90)
@@ -42,9 +44,13 @@ KEEP_ANSWERS = timedelta(days=1)
 
 
 def fill_vectors(ctx: CallContext, task: Task) -> dict[str, Any]:
-    """O8: compute vectors for a batch of entries without one, or for all of them. A repetition changes nothing."""
+    """O8: compute vectors for a batch of entries and passages without one, or for all. A repetition changes nothing."""
     if not task.journaled("embedded"):
-        counts = {"embedded": backfill.backfill(ctx, WHOLE if task.job.payload.get("whole") else BATCH)}
+        whole_of_it = bool(task.job.payload.get("whole"))
+        done = backfill.backfill(ctx, WHOLE if whole_of_it else BATCH)
+        if ctx.embedder is not None and not whole_of_it:
+            done += backfill.passages(ctx, ctx.embedder, PASSAGES)  # a folder brings thousands at once
+        counts = {"embedded": done}
         task.commit("embedded", counts, task.telemetry("backfill.completed", metadata=counts))
     return dict(task.output("embedded"))
 
@@ -58,8 +64,12 @@ def index_vectors(ctx: CallContext, task: Task) -> dict[str, Any]:
 
 
 def tidy(ctx: CallContext, task: Task) -> dict[str, Any]:
-    """Delete finished jobs, answers, telemetry and disclosures after a while. Dead jobs stay until somebody decides."""
+    """Delete finished jobs, answers, telemetry and disclosures after a while. Dead jobs stay until somebody decides.
+
+    Submissions lose the words of memories that another workspace scrubbed from the account.
+    """
     now = ctx.now
+    submitting.sweep(ctx)
     points = (ForgetTelemetry(now - KEEP_TELEMETRY), ForgetTelemetry(now - KEEP_READS, "debug"))
     rules = ctx.spec.disclosure
     shown = ForgetDisclosures(now - timedelta(days=rules.keep_days), rules.most)
@@ -76,6 +86,7 @@ HANDLERS: dict[str, Work] = {
     "categorise": categorise.categorise,
     "consolidate": consolidate.consolidate,
     "curate": curated_document.curate,
+    "follow": watching.follow,
     "hide-secrets": hide_secrets.hide_secrets,
     "index-vectors": index_vectors,
     "maintain": maintain.maintain,
@@ -85,6 +96,7 @@ HANDLERS: dict[str, Work] = {
     "resolve": resolve.resolve,
     "tidy": tidy,
     "observe": observe.observe,
+    "poll": feeds.job,
     "triage": triage.triage,
     "verify": verifying.job,
 }

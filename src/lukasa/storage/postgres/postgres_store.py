@@ -168,6 +168,8 @@ class PostgresStore(IndexedReads):
     def disclose(self, given: Disclosure) -> None:
         if self._waiting.disclose(given):
             self._write_buffer()
+        else:
+            self._waiting.later(weakref.WeakMethod(self._whole._write_buffer))
 
     def disclosures(self, query: DisclosureQuery, *, limit: int | None = None) -> list[Disclosure]:
         self._write_buffer()

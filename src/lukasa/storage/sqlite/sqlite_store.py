@@ -181,6 +181,8 @@ class SqliteStore(IndexedReads):
     def disclose(self, given: Disclosure) -> None:
         if self._connections.write_buffer.disclose(given):
             self._write_buffer()
+        else:
+            self._connections.write_buffer.later(weakref.WeakMethod(self._write_buffer))
 
     def disclosures(self, query: DisclosureQuery, *, limit: int | None = None) -> list[Disclosure]:
         self._write_buffer()

@@ -40,8 +40,8 @@ def cite(cli: Invocation, id: str, what: Sequence[str], again: bool, drop: Seque
     """Pin what an entry is about, so that reads can check it.
 
     Without WHAT it shows what the entry cites. WHAT is a file of the project at hand, with lines or without
-    (src/auth.py:10-20), symbol:src/auth.py:Settings, url:https://…, command:… or memory:ID. --again says that you
-    looked, and that the entry still holds.
+    (src/auth.py:10-20), symbol:src/auth.py:Settings, url:https://…, command:…, memory:ID or document:ID#12. --again
+    says that you looked, and that the entry still holds.
     """
     if output is not None and len(what) != 1:
         raise InvalidInput("--output is of one citation", fix="cite one command or one URL with it")

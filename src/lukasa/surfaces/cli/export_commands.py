@@ -184,8 +184,15 @@ def _whole(found: ExportFile, whole: Whole) -> Iterator[Line]:
         yield line(
             dim("  grants came without their credentials: nobody can use them; `lukasa grant create` makes new ones")
         )
+    yield from _follows(found.survey.counts.get("watches", 0))
     if not found.vectors and entries:
         yield line(dim("  `lukasa embed` computes the vectors"))
+
+
+def _follows(count: int) -> Iterator[Line]:
+    """Say that folders and feeds are followed from now on, because a file says so."""
+    if count:
+        yield line(warn("! "), f"{count:,} folders or feeds of the file are followed here: `lukasa document` lists them")
 
 
 def told(plan: ImportPlan) -> Iterator[Line]:
@@ -209,6 +216,7 @@ def _store(store: StorePlan) -> Iterator[Line]:
     yield line(good(store.name), f"  {how}")
     if store.way == "whole":
         yield from table(("rows", "of"), ((f"{of.get('new', 0):,}", kind) for kind, of in store.counts.items()))
+        yield from _follows(store.counts.get("watches", {}).get("new", 0))
         return
     rows = ((kind, *(f"{of.get(key, 0):,}" for key in _SECTIONS)) for kind, of in store.counts.items())  # type: ignore[call-overload]
     yield from table(("of", *_SECTIONS.values()), rows)

@@ -70,6 +70,7 @@ def _given(conditions: dict[str, Any]) -> dict[str, Any]:
 @_reading
 @_conditions
 @click.option("--explain", is_flag=True, help="Show every factor of every score.")
+@click.option("--discoveries", is_flag=True, help="Also show passages of discovered pages.")
 @click.option("--no-count", is_flag=True, help="Do not count this read in the access counts.")
 @pass_invocation
 def read(
@@ -80,7 +81,10 @@ def read(
     Without --tier it searches every bound tier: conversation, channel, workspace, account. Each hit shows the signals
     that found it, and its trust.
     """
-    found = cli.workspace().read(query, tier=tiers or None, limit=limit, count=not no_count, **_given(rest))
+    workspace = cli.workspace()
+    found = workspace.read(query, tier=tiers or None, limit=limit, count=not no_count, **_given(rest))
+    if workspace.ctx.agent is not None:  # what the owner looks at is in no prompt
+        workspace.disclose(found)
     cli.emit(plain(found), lines.recall(found, explain=explain))
 
 

@@ -92,8 +92,12 @@ def _row(one: Sent, item: str | None) -> tuple[str, ...]:
     tokens = f"{sum(part.tokens for part in mine):,} of {one.tokens:,}" if mine else f"{one.tokens:,}"
     pages = [part.id for part in one.items if part.page]
     entries = len(one.items) - len(pages)
-    held = f"version {mine[0].version}" if mine else ", ".join([*pages, *([f"{entries} entries"] if entries else [])])
+    held = f"version {mine[0].version}" if mine else ", ".join([*pages, *([_entries(entries)] if entries else [])])
     return when(one.at), one.principal, where, one.ref or one.conversation[:8], one.verb, tokens, brief(held, 60)
+
+
+def _entries(count: int) -> str:
+    return f"{count:,} {'entry' if count == 1 else 'entries'}"
 
 
 def unused_lines(found: Sequence[Unused], times: int) -> Iterator[Line]:
@@ -102,7 +106,7 @@ def unused_lines(found: Sequence[Unused], times: int) -> Iterator[Line]:
         yield line(f"Every entry that was shown {times} times or more was used, or was shown less often.")
         return
     cost = sum(one.tokens for one in found)
-    yield line(title(f"{len(found):,} entries shown and never used"), f", for {cost:,} tokens")
+    yield line(title(f"{_entries(len(found))} shown and never used"), f", for {cost:,} tokens")
     for one in found:
         yield line(f"  {one.times:>4} times {one.tokens:>7,} tokens  ", brief(one.entry.content, 70))
         yield line(dim(f"       {one.entry.id}  last {when(one.last)}"))

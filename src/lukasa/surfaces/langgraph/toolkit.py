@@ -143,7 +143,7 @@ class Toolbox:
 
 
 def memory_tools(world: Workspace) -> list[BaseTool]:
-    """Return memory as LangChain tools for an agent of your own: put, read, update, forget, and the notes."""
+    """Return memory as LangChain tools for an agent of your own: put, read, update, forget, notes, documents."""
     box = Toolbox(world)
     return [_langchain(box, tool) for tool in box.tools]
 

@@ -4,6 +4,7 @@ import { edit } from "../editing.js";
 import { doubt, factors, look, meta, quotes } from "../entries.js";
 import { past } from "../history.js";
 import { badge, chart, confirm, doing, facts, field, head, later, number, table, time, toast } from "../parts.js";
+import { panel, submitting } from "../submissions.js";
 
 const HISTORY = new Set(["forgotten", "superseded", "archived", "invalidated", "pruned"]);
 
@@ -35,7 +36,7 @@ export async function show(page) {
         "div",
         { class: "two" },
         h("div", { class: "stack wide" }, relevance(page, standing), others(page, confirmations, rivals), past(page, versions)),
-        h("div", { class: "stack wide" }, provenance(page, entry), why(page, entry), shownTo(id, shown)),
+        h("div", { class: "stack wide" }, provenance(page, entry), why(page, entry), shownTo(id, shown), panel(page, { memory: id }, "Submitted to the corpus")),
       ),
     ),
   ];
@@ -160,6 +161,9 @@ function actions(page, entry, versions, said) {
     HISTORY.has(entry.state)
       ? h("button", { class: "first", onclick: act(`entries/${entry.id}/restore`, {}, "Restored.") }, "Restore")
       : h("button", { onclick: () => edit(page, entry) }, "Edit"),
+    entry.state === "active" || entry.state === "stale"
+      ? h("button", { onclick: doing(said, () => submitting(page, entry)) }, "Submit to a document")
+      : null,
     versions.length > 1
       ? h("button", { onclick: act(`entries/${entry.id}/undo`, {}, "The last change is undone.") }, "Undo last change")
       : null,
