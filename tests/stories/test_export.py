@@ -16,7 +16,9 @@ import pytest
 from lukasa import Lukasa
 from lukasa.model.errors import Unauthenticated
 from lukasa.model.values import Trust
+from lukasa.service.admin import merging
 from lukasa.storage import export_file
+from lukasa.storage.export_records import KINDS
 from lukasa.storage.port import ItemQuery
 from tests.helpers.cli import ROOT, Shell
 from tests.helpers.making import FixedClock
@@ -93,6 +95,7 @@ def test_a_workspace_comes_whole_beside_others(lived: Path, tmp_path: Path) -> N
     planned = here.json("import", "--dry-run", str(out))
     assert (planned["stores"][0]["way"], planned["done"]) == ("whole", False)
     assert [one["name"] for one in here.json("workspace", "list")["workspaces"]] == ["main"]
+    assert "1 folders or feeds of the file are followed here" in here.run("import", "--dry-run", str(out))
     done = here.json("import", str(out), "--confirm", planned["digest"])
     assert (done["digest"], done["done"]) == (planned["digest"], True)
     here.run("-w", "novel", "export", str(again))
@@ -419,3 +422,9 @@ def test_only_the_owner_takes_memory_out(tmp_path: Path) -> None:
     with Lukasa.open(tmp_path / "data", embedder="none") as memory:
         agent = memory.workspace("main").acting(agent="claude")
         assert not hasattr(agent, "export")
+
+
+def test_no_kind_is_dropped_without_a_word() -> None:
+    """H4: each kind of record is merged, comes along with another, or is counted as left out with its reason."""
+    kinds = {*merging.MERGED, *merging.ALONG, *(part.name for part in merging.HERE_ONLY)}
+    assert kinds == set(KINDS)

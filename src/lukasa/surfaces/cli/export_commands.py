@@ -192,7 +192,9 @@ def _whole(found: ExportFile, whole: Whole) -> Iterator[Line]:
 def _follows(count: int) -> Iterator[Line]:
     """Say that folders and feeds are followed from now on, because a file says so."""
     if count:
-        yield line(warn("! "), f"{count:,} folders or feeds of the file are followed here: `lukasa document` lists them")
+        yield line(
+            warn("! "), f"{count:,} folders or feeds of the file are followed here: `lukasa corpus watches` lists them"
+        )
 
 
 def told(plan: ImportPlan) -> Iterator[Line]:
