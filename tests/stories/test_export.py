@@ -428,3 +428,17 @@ def test_no_kind_is_dropped_without_a_word() -> None:
     """H4: each kind of record is merged, comes along with another, or is counted as left out with its reason."""
     kinds = {*merging.MERGED, *merging.ALONG, *(part.name for part in merging.HERE_ONLY)}
     assert kinds == set(KINDS)
+
+
+def test_a_file_is_packed_as_its_name_says(tmp_path: Path) -> None:
+    """H4: .gz always, .zst where Python or a package has it, and otherwise an error that says what is missing."""
+    home, there = shell(tmp_path / "data"), shell(tmp_path / "there")
+    home.put("The keel is green")
+    packed = tmp_path / "out.jsonl.zst"
+    if home.call("export", "--all", str(packed)).exit_code:
+        assert home.fails("export", "--all", str(packed), code=1)["code"] == "missing-extra"
+        packed = tmp_path / "out.jsonl.gz"
+        home.run("export", "--all", str(packed))
+    assert packed.stat().st_mode & 0o777 == 0o600
+    assert there.json("import", str(packed))["way"] == "whole"
+    assert "The keel is green" in there.run("read", "keel")
