@@ -29,7 +29,7 @@ from lukasa.model import definitions, gitleaks, secret_forms
 from lukasa.model.requests import MOST_TAIL
 from lukasa.model.secrets import MOST_LINE
 from lukasa.observe import cues, rules
-from lukasa.providers.chat import wire
+from lukasa.providers.chat import looking_up, wire
 from lukasa.providers.documents import formats, reading
 from lukasa.read import question
 from lukasa.write import named_files
@@ -49,6 +49,7 @@ _CUT = {
     "lukasa.model.gitleaks": MOST_LINE,
     "lukasa.model.secret_forms": MOST_LINE,
     "lukasa.write.named_files._PATH": named_files.LONGEST,
+    "lukasa.providers.chat.looking_up": looking_up.LONGEST_REQUEST,
     "lukasa.corpus.split._ENDED": split._TAIL,
     "lukasa.providers.documents.formats._PAGE": formats._PAGE_WITHIN,
     "lukasa.providers.documents.reading._META_CHARSET": reading._WITHIN,
@@ -59,6 +60,7 @@ _ONLY_MATCHED = {"lukasa.curated.adr.NAME", "lukasa.model.requests._OF", "lukasa
 # Patterns made at run time: a word of the call in the source, and the patterns that reach it.
 _MADE: dict[str, Callable[[], Iterable[tuple[str, int]]]] = {
     "re.escape(key)": lambda: [(r"`kind`:(.*)", 0)],
+    "{form}": lambda: [(pattern.pattern, pattern.flags) for pattern in looking_up._ASKED],
     "{key}": lambda: [(r"^status:.*\n", re.MULTILINE)],
     "{word}": lambda: [(rf"\b{question._month_pattern(month)}\b", 0) for month in range(1, 13)],
     "_pattern(part)": lambda: [(definitions._pattern(name), 0) for name in ("a", "Settings")],

@@ -16,23 +16,25 @@ from lukasa.model.text import STOP_WORDS, terms
 
 ENOUGH = 0.5  # share of the content words asked for that a passage must hold
 QUOTED = 3
+LONGEST_REQUEST = 600  # characters; a longer message is no request of this kind
 _LONGEST = 500  # characters of a quotation
-_POLITE = r"\s*(?:(?:please|kindly|hey|ok|okay|can you|could you|would you|bitte|kannst du)[\s,]+)*"
+# The patterns are for a message in one line, with one space between words.
+_POLITE = r" *(?:(?:please|kindly|hey|ok|okay|can you|could you|would you|bitte|kannst du)[ ,]+)*"
 _ASKED = tuple(
-    re.compile(rf"{_POLITE}{form}[\s.?!]*$", re.IGNORECASE | re.DOTALL)
+    re.compile(rf"{_POLITE}{form}[ .?!]*$", re.IGNORECASE)
     for form in (
-        r"look\s+(?P<topic>(?:it|that|this))\s+up(?:\s+in\s+(?P<place>.{1,200}?))?",
-        r"look\s+up\s+(?P<topic>.{1,2000}?)(?:\s+in\s+(?P<place>.{1,200}?))?",
-        r"look\s+(?!at\b|for\b|like\b|how\b)(?P<topic>.{1,200}?)\s+up\s+in\s+(?P<place>.{1,200}?)",
-        r"(?:search|consult)\s+(?P<place>.{1,200}?)\s+(?:for|about)\s+(?P<topic>.{1,2000}?)",
-        r"(?:schlag|schlage|schau|sieh)\s+(?:mal\s+)?(?P<topic>.{1,2000}?)\s+(?:in|im)\s+(?P<place>.{1,200}?)\s+nach",
-        r"(?:such|suche)\s+(?:in|im)\s+(?P<place>.{1,200}?)\s+nach\s+(?P<topic>.{1,2000}?)",
+        r"look (?P<topic>(?:it|that|this)) up(?: in (?P<place>.{1,200}?))?",
+        r"look up (?P<topic>.{1,400}?)(?: in (?P<place>.{1,200}?))?",
+        r"look (?!at\b|for\b|like\b|how\b)(?P<topic>.{1,200}?) up in (?P<place>.{1,200}?)",
+        r"(?:search|consult) (?P<place>.{1,200}?) (?:for|about) (?P<topic>.{1,400}?)",
+        r"(?:schlag|schlage|schau|sieh) (?:mal )?(?P<topic>.{1,400}?) (?:in|im) (?P<place>.{1,200}?) nach",
+        r"(?:such|suche) (?:in|im) (?P<place>.{1,200}?) nach (?P<topic>.{1,400}?)",
     )
 )
 _SAYS = re.compile(
-    rf"{_POLITE}(?:what\s+(?:does|do|did)\s+(?P<place>.{{1,200}}?)\s+say\s+(?:about|on)\s+(?P<topic>.{{1,2000}}?)"
-    r"|was\s+(?:sagt|sagen|steht\s+in|steht\s+im)\s+(?P<wo>.{1,200}?)\s+(?:über|zu|zum|zur)\s+(?P<was>.{1,2000}?))[\s.?!]*$",
-    re.IGNORECASE | re.DOTALL,
+    rf"{_POLITE}(?:what (?:does|do|did) (?P<place>.{{1,200}}?) say (?:about|on) (?P<topic>.{{1,400}}?)"
+    r"|was (?:sagt|sagen|steht in|steht im) (?P<wo>.{1,200}?) (?:über|zu|zum|zur) (?P<was>.{1,400}?))[ .?!]*$",
+    re.IGNORECASE,
 )
 _ANY = frozenset(
     terms(
@@ -67,6 +69,9 @@ class Lookup(Struct, frozen=True):
 
 def lookup(said: str) -> Lookup | None:
     """Return what a message wants looked up in documents; None if it wants nothing of the kind."""
+    said = " ".join(said.split())
+    if len(said) > LONGEST_REQUEST:
+        return None
     for form in _ASKED:
         if found := form.match(said):
             return Lookup(_plain(found["topic"]), _named(found["place"] or ""))
