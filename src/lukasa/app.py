@@ -8,6 +8,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -43,6 +44,7 @@ from lukasa.providers.spans import spans_of_verbs
 from lukasa.service import admin, inputs, jobs
 from lukasa.service.call import CallContext
 from lukasa.service.jobs.budget import Budget
+from lukasa.service.project_names import workspace_name
 from lukasa.service.workspace import Workspace
 from lukasa.spec.load import parse_spec, preset_text, up_to_date
 from lukasa.spec.types import MemorySpec
@@ -53,12 +55,13 @@ from lukasa.storage.sqlite.store_files import MEMORY_FILES, MOVING
 
 if TYPE_CHECKING:
     from lukasa.model.job import JobState
-    from lukasa.ports import Chat, CuratedFile, DecisionFolder, LogFile, NoticeChannel, TranscriptReader
+    from lukasa.ports import Chat, CuratedFile, DecisionFolder, LogFile, NoticeChannel, PastReader, TranscriptReader
     from lukasa.providers.chat import ChatStatus
     from lukasa.service.admin.access import AccessControl
     from lukasa.service.admin.moving import Moving
     from lukasa.service.curation.decision_records import Decisions
     from lukasa.service.jobs.worker import Crew, Tell, Worker
+    from lukasa.service.past.importing import Import
     from lukasa.storage.postgres.bell import JobBell
     from lukasa.storage.postgres.database import Database
 
@@ -237,6 +240,37 @@ class Lukasa:
     def workspaces(self) -> list[WorkspaceInfo]:
         """Return all workspaces, by name."""
         return sorted(self._account.workspaces(), key=lambda info: info.name)
+
+    def importing(
+        self,
+        path: str | Path,
+        *,
+        format: str = "",
+        workspace: str | None = None,
+        since: datetime | str | None = None,
+        tier: str | None = None,
+        mine: bool = False,
+        bind: Callable[[Workspace], Workspace] | None = None,
+    ) -> Import:
+        """Return an import of what another program remembers: `plan()` says what there is, `run()` brings it.
+
+        Without a `format` the path is recognised. Without a `workspace`, what belongs to a project goes to the
+        workspace of its folder, and all else to `main`. `since` leaves out what was said before. With `mine`, rules
+        files count as the author's own words. `bind` binds scope keys of each workspace.
+        """
+        reader: PastReader = import_module("lukasa.providers.past").PastFiles()
+        if workspace is not None:
+            inputs.one_line(workspace, "workspace name")
+        made: Import = import_module("lukasa.service.past.importing").Import(
+            reader,
+            str(path),
+            format or reader.recognise(str(path)),
+            _Places(self, workspace, bind or (lambda one: one)),
+            inputs.moment(since, "since") if since is not None else None,
+            tier,
+            mine,
+        )
+        return made
 
     def embedder_status(self) -> EmbedderStatus:
         """Say whether the configured embedder is available."""
@@ -527,6 +561,31 @@ class Lukasa:
     def _commit(self, store: Store, *operations: Operation) -> None:
         actor = Actor(self._origin.principal, self._origin.surface, self._origin.transport)
         store.apply(Transaction(actor, self._clock.now(), operations))
+
+
+class _Places:
+    """The workspaces that an import goes into: one that is named, or those of the projects."""
+
+    def __init__(self, memory: Lukasa, name: str | None, bind: Callable[[Workspace], Workspace]) -> None:
+        self._memory = memory
+        self._name = name
+        self._bind = bind
+        self._open: dict[str, Workspace] = {}
+
+    def named(self, folder: str) -> str:
+        if self._name is not None:
+            return self._name
+        return workspace_name(folder) if folder else DEFAULT_WORKSPACE
+
+    def found(self, name: str) -> Workspace | None:
+        if name not in self._open and all(info.name != name for info in self._memory.workspaces()):
+            return None
+        return self.made(name)
+
+    def made(self, name: str) -> Workspace:
+        if name not in self._open:
+            self._open[name] = self._bind(self._memory.workspace(name))
+        return self._open[name]
 
 
 def moving(settings: Settings, to: str, account: str = DEFAULT_ACCOUNT) -> Moving:

@@ -13,6 +13,7 @@ from msgspec import Struct, field
 from lukasa.model.conversation import Conversation
 from lukasa.model.corpus import ParsedDocument, Passage
 from lukasa.model.errors import ChatRefused, InvalidInput
+from lukasa.model.past import PastSkipped, PastStatement
 from lukasa.model.source_text import SourceText
 from lukasa.model.transcript import Role
 
@@ -404,6 +405,34 @@ class TranscriptReader(Protocol):
         """The files of a folder and those below it that fit a pattern, ordered by when each session began.
 
         A file that holds no time counts from its last change.
+        """
+        ...
+
+
+class PastTalk(Struct, frozen=True):
+    """A conversation that another program recorded, and the file that it comes from."""
+
+    recording: Recording
+    file: str
+
+
+Past: TypeAlias = "PastStatement | PastTalk | PastSkipped"
+
+
+class PastReader(Protocol):
+    """Reads what other programs remember. Reading changes nothing, and follows no link out of the folder named."""
+
+    def recognise(self, path: str) -> str:
+        """The name of the format of a file or folder.
+
+        Raises UnreadablePast, with all formats that are understood, for one of none.
+        """
+        ...
+
+    def read(self, path: str, format: str = "") -> Iterator[Past]:
+        """What a file or folder holds, in an order that is the same each time.
+
+        Raises UnreadablePast, with the place, for a file that is damaged or beyond the bounds.
         """
         ...
 

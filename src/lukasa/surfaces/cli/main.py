@@ -92,6 +92,11 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
             "session_commands", "Store the messages of recorded sessions, and extract facts from them."
         ),
         "backfill": CommandEntry("session_commands", "Observe a folder of old sessions."),
+        "import": CommandEntry(
+            "import_command",
+            "Import what other programs remember: their conversations, memories, notes and rules.",
+            "import_",
+        ),
         "transcripts": CommandEntry("session_commands", "List, show and search the stored sessions."),
     },
     "Review and curate": {
