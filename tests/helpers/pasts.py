@@ -353,9 +353,10 @@ def episodes(folder: Path) -> Past:
     at = DAY.isoformat()
     data = {
         "episodes": [
-            {"uuid": "e-1", "name": "talk", "content": "Ana: I always swim at dawn.\nassistant: Cold!", "source": "message",
-             "source_description": "chat", "reference_time": at, "group_id": "g"},
-            {"uuid": "e-2", "name": "note", "episode_body": "The lido opens in May.", "source": "text", "reference_time": at},
+            {"uuid": "e-1", "name": "talk", "content": "Ana: I always swim at dawn.\nassistant: Cold!",
+             "source": "message", "source_description": "chat", "reference_time": at, "group_id": "g"},
+            {"uuid": "e-2", "name": "note", "episode_body": "The lido opens in May.", "source": "text",
+             "reference_time": at},
         ],
         "edges": [
             {"uuid": "f-1", "fact": "Ana swims at dawn", "valid_at": at, "invalid_at": None},
@@ -371,7 +372,8 @@ def basic_memory(folder: Path) -> Past:
     path = _file(
         folder / "notes" / "coffee" / "Brewing.md",
         "---\ntitle: Brewing\ntype: note\npermalink: coffee/brewing\ntags:\n- coffee\n---\n\n# Brewing\n\n"
-        "## Observations\n- [method] Pour over gives more clarity #brewing (tried it)\n- [tip] Brewing needs fresh water\n\n"
+        "## Observations\n- [method] Pour over gives more clarity #brewing (tried it)\n"
+        "- [tip] Brewing needs fresh water\n\n"
         "## Relations\n- relates_to [[Beans]]\n",
     )
     return Past(path.parents[1], "basic-memory", 3, holds="Brewing needs fresh water", place="line 13")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.helpers.cli import Shell
-from tests.helpers.pasts import MADE, Past
+from tests.helpers.pasts import MADE
 
 
 def shell(tmp_path: Path) -> Shell:
@@ -91,7 +91,3 @@ def test_facts_of_an_imported_conversation_lead_back_to_message_and_file(name: s
     message = next(m for m in shown["messages"] if m["id"] == fact["evidence"][0]["message"])
     assert message["role"] == "user"
     assert shown["imported"]["file"].startswith(str(past.path))
-
-
-def _past(name: str, tmp_path: Path) -> tuple[Past, Shell]:
-    return MADE[name](tmp_path), shell(tmp_path)
