@@ -44,7 +44,6 @@ from lukasa.providers.spans import spans_of_verbs
 from lukasa.service import admin, inputs, jobs
 from lukasa.service.call import CallContext
 from lukasa.service.jobs.budget import Budget
-from lukasa.service.project_names import workspace_name
 from lukasa.service.workspace import Workspace
 from lukasa.spec.load import parse_spec, preset_text, up_to_date
 from lukasa.spec.types import MemorySpec
@@ -59,6 +58,7 @@ if TYPE_CHECKING:
     from lukasa.providers.chat import ChatStatus
     from lukasa.service.admin.access import AccessControl
     from lukasa.service.admin.moving import Moving
+    from lukasa.service.admin.projects import ProjectBook
     from lukasa.service.curation.decision_records import Decisions
     from lukasa.service.jobs.worker import Crew, Tell, Worker
     from lukasa.service.past.importing import Import
@@ -236,6 +236,26 @@ class Lukasa:
                 fix="`lukasa workspace list` shows the names, `lukasa workspace create` makes one",
             )
         return self.workspace(name)
+
+    @property
+    def projects(self) -> ProjectBook:
+        """Which workspace belongs to the project in a folder; to be shown, set and forgotten."""
+        made: type[ProjectBook] = admin.projects.ProjectBook
+        return made(self._account, self._account.workspaces, self._projects, self._clock, self._origin)
+
+    def project_workspace(self, folder: str | Path) -> Workspace:
+        """Return the workspace of the project in a folder, created on first use.
+
+        All folders of a project have the same one: its worktrees, its clones, and the folder after it was renamed.
+        """
+        opened: list[Workspace] = []
+
+        def open_(name: str) -> WorkspaceInfo:
+            opened.append(self.workspace(name))
+            return opened[0].ctx.info
+
+        self.projects.take(str(folder), open_)
+        return opened[0]
 
     def workspaces(self) -> list[WorkspaceInfo]:
         """Return all workspaces, by name."""
@@ -571,20 +591,27 @@ class _Places:
         self._name = name
         self._bind = bind
         self._open: dict[str, Workspace] = {}
+        self._names: dict[str, str] = {}  # of the workspaces of folders
 
     def named(self, folder: str) -> str:
         if self._name is not None:
             return self._name
-        return workspace_name(folder) if folder else DEFAULT_WORKSPACE
+        if not folder:
+            return DEFAULT_WORKSPACE
+        if folder not in self._names:
+            self._names[folder] = self._memory.projects.at(folder).workspace
+        return self._names[folder]
 
     def found(self, name: str) -> Workspace | None:
         if name not in self._open and all(info.name != name for info in self._memory.workspaces()):
             return None
-        return self.made(name)
+        return self._open[name] if name in self._open else self._bind(self._memory.existing(name))
 
     def made(self, name: str) -> Workspace:
         if name not in self._open:
-            self._open[name] = self._bind(self._memory.workspace(name))
+            folder = next((folder for folder, named in self._names.items() if named == name), "")
+            found = self._memory.project_workspace(folder) if folder else self._memory.workspace(name)
+            self._open[name] = self._bind(found)
         return self._open[name]
 
 

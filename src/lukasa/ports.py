@@ -455,6 +455,21 @@ class ProjectFiles(Protocol):
         """The commit that is checked out; empty without one."""
         ...
 
+    def claimed(self) -> str:
+        """The identity by which the project's workspace is found: a remote repository or a first commit; may be empty.
+
+        A `.git` that only points to another project's counts for nothing.
+        """
+        ...
+
+    def first_commit(self) -> str:
+        """The first commit of the history; empty without one, in a shallow clone, or if git takes too long."""
+        ...
+
+    def descends_from(self, commit: str) -> bool:
+        """Whether the repository's own history begins with a commit. It is asked of git once for each repository."""
+        ...
+
     def relative(self, path: str) -> str | None:
         """The path of a regular file inside the project in its one spelling; None for everything else."""
         ...
@@ -495,6 +510,14 @@ class Projects(Protocol):
 
     def known(self, identity: str) -> ProjectFiles | None:
         """The project of that identity, in the folder where it was last at hand, if it is still there."""
+        ...
+
+    def seen(self, project: ProjectFiles, commit: str) -> bool:
+        """Whether this machine has checked before that the project in this very folder descends from a commit."""
+        ...
+
+    def checked(self, project: ProjectFiles, commit: str) -> None:
+        """Note that it was checked."""
         ...
 
     def remember(self, project: ProjectFiles) -> None:

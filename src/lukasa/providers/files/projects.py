@@ -32,6 +32,7 @@ GIT_SECONDS, MOST_SECONDS = 2.0, 30.0
 BRIEF, REST = 1.0, 30.0  # seconds: less than that is a read's budget; so long a slow git is left alone by reads
 RENAMES = 8  # one after the other
 FILE = "projects.json"
+CHECKED = "project-checks.json"
 MOST_KNOWN = 500
 _SKIPPED = frozenset({"node_modules", "__pycache__", "venv", "target", "build", "dist"})
 _GIT = (
@@ -52,6 +53,7 @@ class FolderProject:
         self._texts: dict[str, tuple[_Stamp, SourceText]] = {}
         self._renames: dict[str, tuple[object, dict[str, str]]] = {}
         self._went: dict[tuple[str, str], tuple[object, str | None]] = {}
+        self._known_firsts: frozenset[str] | None = None
         self._slow_until = 0.0  # git was too slow for a read: until then, none waits for it again
 
     @property
@@ -121,6 +123,75 @@ class FolderProject:
         if kind == "commit":
             return bool(name) and name == self._first_commit
         return bool(name) and name == os.path.basename(self._root)
+
+    # The workspace of a project: what a repository from somewhere else cannot claim
+
+    def claimed(self, deep: int = 0) -> str:
+        common = self._own_folder
+        if common is None:
+            return ""
+        if self._remotes:
+            name = re.split(r"[?#]", self._remotes[0])[0]
+            if not (name.startswith((".", "/")) or os.path.isabs(name)):
+                return f"git:{name.lower()}"
+            place = os.path.realpath(os.path.join(self._root, name))
+            if deep == 0 and place != self._root and os.path.isdir(os.path.join(place, ".git")):
+                return FolderProject(Path(place), self._program).claimed(1)  # a clone of a folder is the same project
+            return f"git:{place}"
+        return f"commit:{found}" if (found := self.first_commit()) else ""
+
+    def first_commit(self) -> str:
+        return min(self._firsts(), default="")
+
+    def descends_from(self, commit: str) -> bool:
+        return bool(commit) and commit in self._firsts()
+
+    @cached_property
+    def _own_folder(self) -> Path | None:
+        """Return the folder of git's files if it is this project's own, and not that of another one that is pointed to.
+
+        A worktree's `.git` names a folder that names this one in turn; so does a submodule's. A link never counts.
+        """
+        place = Path(self._root, ".git")
+        with suppress(OSError, ValueError):
+            if place.is_symlink():
+                return None
+            if place.is_dir():
+                return place if _is_plain(place, "commondir", absent=True) else None
+            own, common = self._git_folder, self._common
+            if own is None or common is None or not own.is_dir():
+                return None
+            back = (own / "gitdir").read_text("utf-8")[:4096].strip() if (own / "gitdir").exists() else ""
+            if back and os.path.realpath(os.path.join(own, back)) == os.path.realpath(place):
+                return common if os.path.realpath(own.parent.parent) == os.path.realpath(common) else None
+            tree = re.search(r"^\s*worktree\s*=\s*(.+?)\s*$", (own / "config").read_text("utf-8"), re.MULTILINE)
+            if tree and os.path.realpath(os.path.join(own, tree[1])) == self._root:
+                return own
+        return None
+
+    def _firsts(self) -> frozenset[str]:
+        """Return the first commits of what is checked out, or of what the worktree's repository has checked out."""
+        if self._known_firsts is None:
+            self._known_firsts = self._find_firsts()
+        return self._known_firsts
+
+    def _find_firsts(self) -> frozenset[str]:
+        folder = self._own_folder
+        if folder is None or (folder / "shallow").exists():
+            return frozenset()
+        starts = {head for place in (folder, self._git_folder) if place is not None and (head := _head(place, folder))}
+        with suppress(TimeoutError):
+            if starts:
+                listed = self._ask("rev-list", "--max-parents=0", *starts, until=time.monotonic() + GIT_SECONDS)
+                return frozenset(listed.decode().split())
+        return frozenset()
+
+    def stamp(self) -> tuple[int, ...]:
+        """Return what tells this repository from another one in the same folder."""
+        folder = self._own_folder
+        if folder is None:
+            return ()
+        return tuple(os.stat(folder / name).st_ino for name in (".", "objects", "refs") if (folder / name).exists())
 
     def revision(self) -> str:
         own, common = self._git_folder, self._common
@@ -335,6 +406,38 @@ def remote_name(url: str) -> str:
     return name.removesuffix(".git")
 
 
+def _head(place: Path, common: Path) -> str:
+    """Return the commit that is checked out, by plain files alone: none of them may be a link to another repository."""
+    with suppress(OSError, ValueError):
+        if not _is_plain(place, "HEAD"):
+            return ""
+        head = (place / "HEAD").read_text("utf-8")[:4096].strip()
+        name = head.removeprefix("ref: ")
+        if name != head:
+            if not re.fullmatch(r"refs/[\w./+@-]+", name) or ".." in name:
+                return ""
+            if _is_plain(common, name):
+                head = (common / name).read_text("utf-8")[:100].strip()
+            elif _is_plain(common, "packed-refs") and not os.path.lexists(common / name):
+                packed = (common / "packed-refs").read_text("utf-8", "replace")
+                found = re.search(rf"^([0-9a-f]{{40,64}}) {re.escape(name)}$", packed, re.MULTILINE)
+                head = found[1] if found else ""
+        return head if re.fullmatch(r"[0-9a-f]{40,64}", head) else ""
+    return ""
+
+
+def _is_plain(folder: Path, name: str, *, absent: bool = False) -> bool:
+    """Say whether a file of git is there without a link on the way to it; with `absent`, whether it is not there."""
+    if absent:
+        return not os.path.lexists(folder / name)
+    at = folder
+    for part in name.split("/"):
+        at = at / part
+        if at.is_symlink():
+            return False
+    return at.is_file()
+
+
 class LocalProjects:
     """The projects of this machine. A file of the data folder says which folder each was last in; memory does not."""
 
@@ -367,24 +470,36 @@ class LocalProjects:
         found = self.at(folder)
         return found if found is not None and str(found.root) == folder and found.is_called(identity) else None
 
+    def seen(self, project: ProjectFiles, commit: str) -> bool:
+        known = self._read(CHECKED).get(str(project.root), "")
+        return bool(commit) and known == self._mark(project, commit)
+
+    def checked(self, project: ProjectFiles, commit: str) -> None:
+        self._write(CHECKED, str(project.root), self._mark(project, commit))
+
+    def _mark(self, project: ProjectFiles, commit: str) -> str:
+        """Return what a check is of: the folder's own repository, as it is on the disk, with its name."""
+        stamp = project.stamp() if isinstance(project, FolderProject) else ()
+        return " ".join((commit, *map(str, stamp), project.claimed()))
+
     def remember(self, project: ProjectFiles) -> None:
         """Note the folder; a file that cannot be written is no reason to stop what the user asked for."""
-        if self._data is None:
-            return
-        identity, folder = project.identity, str(project.root)
-        if self._read().get(identity) == folder:
+        self._write(FILE, project.identity, str(project.root))
+
+    def _write(self, file: str, name: str, value: str) -> None:
+        if self._data is None or self._read(file).get(name) == value:
             return
         with suppress(OSError, LukasaError):
             make_folder(self._data)
-            with locked(self._data / f".{FILE}.lock"):
-                known = {**self._read(), identity: folder}
+            with locked(self._data / f".{file}.lock"):
+                known = {**self._read(file), name: value}
                 newest = dict(list(known.items())[-MOST_KNOWN:])
-                put_whole(self._data / FILE, (json.dumps(newest, indent=1, ensure_ascii=False) + "\n").encode())
+                put_whole(self._data / file, (json.dumps(newest, indent=1, ensure_ascii=False) + "\n").encode())
 
-    def _read(self) -> dict[str, str]:
+    def _read(self, file: str = FILE) -> dict[str, str]:
         if self._data is None:
             return {}
         with suppress(OSError, ValueError, AttributeError):
-            found = json.loads((self._data / FILE).read_text("utf-8")[:1_000_000])
+            found = json.loads((self._data / file).read_text("utf-8")[:1_000_000])
             return {str(name): str(folder) for name, folder in found.items()}
         return {}

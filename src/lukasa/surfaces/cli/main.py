@@ -77,6 +77,7 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
     },
     "Workspaces, conversations and pages": {
         "workspace": CommandEntry("workspace_commands", "List, create and show workspaces."),
+        "project": CommandEntry("project_commands", "Show, set and forget the workspace of a project's folder."),
         "channel": CommandEntry("workspace_commands", "List and create channels."),
         "conversation": CommandEntry("workspace_commands", "Start, list, end and archive conversations."),
         "scope": CommandEntry("workspace_commands", "End sessions and other scopes."),
