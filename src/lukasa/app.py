@@ -58,12 +58,16 @@ if TYPE_CHECKING:
     from lukasa.providers.chat import ChatStatus
     from lukasa.service.admin.access import AccessControl
     from lukasa.service.admin.moving import Moving
+    from lukasa.service.admin.page_folder import Pages
+    from lukasa.service.admin.portable import ImportPlan, Portable, What, Whole
     from lukasa.service.admin.projects import ProjectBook
     from lukasa.service.curation.decision_records import Decisions
     from lukasa.service.jobs.worker import Crew, Tell, Worker
     from lukasa.service.past.importing import Import
+    from lukasa.storage.export_file import ExportFile, Written
     from lukasa.storage.postgres.bell import JobBell
     from lukasa.storage.postgres.database import Database
+    from lukasa.storage.transfer import Given, Ground, Role
 
 DEFAULT_WORKSPACE = "main"
 DEFAULT_ACCOUNT = "default"
@@ -278,7 +282,7 @@ class Lukasa:
         workspace of its folder, and all else to `main`. `since` leaves out what was said before. With `mine`, rules
         files count as the author's own words. `bind` binds scope keys of each workspace.
         """
-        reader: PastReader = import_module("lukasa.providers.past").PastFiles()
+        reader = past_reader()
         if workspace is not None:
             inputs.one_line(workspace, "workspace name")
         made: Import = import_module("lukasa.service.past.importing").Import(
@@ -372,6 +376,55 @@ class Lukasa:
         """The store of the account."""
         return self._account
 
+    @property
+    def portable(self) -> Portable:
+        """Export and import of this memory."""
+        made: type[Portable] = admin.portable.Portable
+        return made(
+            admin.portable.Rooms(
+                account=self._account,
+                infos=self._account.workspaces,
+                context=self._open_context,
+                holds=lambda info: info.id in self._stores or self._folder(info, self._spec_of(info)) is not None,
+                pages=self._pages,
+                ground=self._ground,
+                fits=self._require_room,
+                clock=self._clock,
+                origin=self._origin,
+                program=f"lukasa {import_module('lukasa').__version__}",
+            )
+        )
+
+    def export(
+        self, path: str | Path, *, workspace: str | None = None, what: What = "all", vectors: bool = False
+    ) -> Written:
+        """Write all memory to a file that only its owner can read: JSON Lines, packed if it ends in .gz or .zst.
+
+        `workspace` exports one workspace alone; `what="account"` exports the account's own store alone.
+        """
+        chosen: What = "workspace" if workspace is not None else what
+        return self.portable.save(Path(path).expanduser(), what=chosen, workspace=workspace or "", vectors=vectors)
+
+    def export_pages(self, folder: str | Path, workspace: str = DEFAULT_WORKSPACE, *, sensitive: bool = False) -> Pages:
+        """Write a workspace as a new folder of Markdown pages; secrets are masked, unless they are asked for."""
+        return self.portable.pages(Path(folder).expanduser(), workspace, sensitive=sensitive)
+
+    def import_plan(self, path: str | Path, *, into: str = "", trust: Trust = Trust.AUTHOR) -> ImportPlan:
+        """Return what `import_file` would do with an export, and do nothing."""
+        with open_export(Path(path).expanduser()) as file:
+            return self.portable.plan(file, into=into, trust=trust)
+
+    def import_file(
+        self, path: str | Path, *, into: str = "", trust: Trust = Trust.AUTHOR, confirm: str = ""
+    ) -> ImportPlan:
+        """Bring an export in. A workspace that is not here comes in whole; others are merged, and nothing is lost.
+
+        `into` names the workspace that the only one of the file is merged into. `trust` is the most that entries keep.
+        `confirm` is the digest of a plan: if the import would do anything else by now, it is refused.
+        """
+        with open_export(Path(path).expanduser()) as file:
+            return self.portable.run(file, into=into, trust=trust, confirm=confirm)
+
     def close(self) -> None:
         """Close all stores."""
         for store in (*self._stores.values(), self._account):
@@ -464,6 +517,47 @@ class Lukasa:
         _require_whole(self.settings.data)
         _require_account(self.settings.data)
         return SqliteStore(self.settings.account, role="account", create=True)
+
+    def _spec_of(self, info: WorkspaceInfo) -> MemorySpec:
+        return _parsed(up_to_date(info.spec_toml), info.name)
+
+    def _pages(self, id: str, role: Role, store: Store) -> Given:
+        """Return a store as an export reads it."""
+        made: Given
+        if isinstance(store, SqliteStore):
+            store.part()
+            made = import_module("lukasa.storage.sqlite.transfer").SqlitePages(store, id, role)
+        elif self._database is not None and hasattr(store, "part"):
+            store.part()
+            where = import_module("lukasa.storage.postgres.transfer").DatabaseMemory(
+                self._database, self._account_id, self.settings.account_name
+            )
+            made = where.pages(id)
+        else:
+            made = import_module("lukasa.storage.memory.transfer").MemoryPages(store, id, role)
+        return made
+
+    def _ground(self) -> Ground:
+        """Return the place where the store of a workspace that comes in whole is made."""
+        made: Ground
+        if self._in_memory:
+            made = import_module("lukasa.storage.memory.transfer").MemoryGround(self._stores.__setitem__)
+        elif self._database is not None:
+            found = import_module("lukasa.storage.postgres.transfer")
+            made = found.DatabaseGround(self._database, self._account_id)
+        else:
+            made = import_module("lukasa.storage.sqlite.transfer").FolderGround(self.settings.data)
+        return made
+
+    def _require_room(self, name: str, spec_toml: str) -> None:
+        """Raise if a workspace with this spec cannot be kept here."""
+        spec = parse_spec(up_to_date(spec_toml), file=f"workspace {name[:60]}")
+        self._require_database(name, spec)
+        if spec.backend.store == "memory" and not self._in_memory:
+            raise StoreError(
+                f"the spec of workspace {name[:60]!r} keeps it in one process alone, and nothing of it would be left",
+                fix="merge it into a workspace with another spec, with --into",
+            )
 
     def _require_database(self, name: str, spec: MemorySpec) -> None:
         """Raise if a spec asks for PostgreSQL and no database is set: its memory must not begin anew in a file."""
@@ -646,6 +740,38 @@ def moving(settings: Settings, to: str, account: str = DEFAULT_ACCOUNT) -> Movin
         threads_there=lambda id: _threads_at(url, data / "workspaces" / id),
     )
     return made
+
+
+def past_reader() -> PastReader:
+    """Return the reader of what other programs remember; imported when something is brought in."""
+    reader: PastReader = import_module("lukasa.providers.past").PastFiles()
+    return reader
+
+
+def open_export(path: Path, tell: Callable[[int], None] = lambda size: None) -> ExportFile:
+    """Open an export, and verify every line of it."""
+    opened: ExportFile = import_module("lukasa.storage.export_file").ExportFile.open(path, tell)
+    return opened
+
+
+def import_whole(settings: Settings, file: ExportFile, tell: Callable[[int], None]) -> Whole | None:
+    """Bring a whole account into the place that the settings name, if it holds no memory; otherwise return None."""
+    if not admin.portable.all_of_it(file):
+        return None
+    target = _memory_at(settings.database, settings.data, settings.account_name)
+
+    def fits(name: str, text: str) -> None:
+        if parse_spec(up_to_date(text)).backend.store == "postgres" and not settings.database:
+            raise StoreError(
+                f"the spec of workspace {name[:60]!r} keeps it in PostgreSQL, and no database is set",
+                fix=f"set LUKASA_DATABASE or give --database, as in {database_url.EXAMPLE}",
+            )
+
+    try:
+        done: Whole | None = admin.portable.into_nothing(file, target, fits, tell)
+        return done
+    finally:
+        target.close()
 
 
 def _memory_at(url: str, data: Path, account: str) -> Any:

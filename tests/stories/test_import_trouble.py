@@ -111,7 +111,8 @@ def test_what_is_in_no_known_format_is_told_what_is_understood(tmp_path: Path) -
         error = user.fails("import", str(path), code=2)
         assert error["code"] == "unreadable-past"
         assert all(one in error["fix"] for one in ("chatgpt", "mem0", "Obsidian", "memory.jsonl", ".mdc", "*.af"))
-    assert user.fails("import", str(tmp_path / "gone"), code=2)["code"] == "unreadable-past"
+    assert user.fails("import", str(tmp_path / "gone"), code=2)["code"] == "invalid-input"
+    assert not (tmp_path / "data").exists()
     assert user.fails("import", str(tmp_path / "empty"), "--from", "fax", code=2)["code"] == "unreadable-past"
 
 

@@ -11,6 +11,7 @@ are translated at the border that meets them.
     │   ├── InvalidQuery           unusable limit, time, filter or profile
     │   ├── InvalidDecision        a decision record that cannot be read as one
     │   ├── UnreadableDocument     a file that is no document, or one beyond the bounds of size, pages or time
+    │   ├── UnreadableExport       a file that is no export, or not as it was written: cut off or altered
     │   ├── UnreadableFile         a file that cannot be cited: too large, not a regular file, or closed to this user
     │   └── UnreadablePast         a file to import that is of no known format, damaged, or beyond the bounds
     ├── NotFound                   nothing of that id in this workspace (foreign ids answer the same)
@@ -109,6 +110,10 @@ class InvalidDecision(InvalidInput):
 
 class UnreadableDocument(InvalidInput):
     """A file is no document of a format that is understood, or is beyond the bounds of size, pages or time."""
+
+
+class UnreadableExport(InvalidInput):
+    """A file is no export, or not as it was written: cut off, altered, or of another version."""
 
 
 class UnreadableFile(InvalidInput):

@@ -98,6 +98,7 @@ class Table(Generic[Value]):
         clock: str = "",
     ) -> None:
         self.name, self.key, self.clock = name, key, clock
+        self.kind, self.parts = kind, dict(parts or {})
         self.columns = {column.name: column for column in columns}
         self.positions = {column: position for position, column in enumerate(self.columns)}
         self.one = Query(self, *(f"{name} =" for name in key))

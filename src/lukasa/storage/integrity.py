@@ -326,6 +326,8 @@ def _grants(engine: Engine) -> Iterator[Finding]:
     for batch in batches(engine.walk(tables.ALL_GRANTS)):
         known = _commitments(engine, "grant", [grant.id for grant in batch])
         for grant in batch:
+            if not grant.digest:  # it came from an export, without its credential: it opens nothing to anybody
+                continue
             last = (grant.id, grant.version + 1) not in known
             if not last or known.get((grant.id, grant.version)) != commitment(engine.secret, grant_text(grant)):
                 yield wrong("grant", grant.id, "the log does not vouch for this grant")

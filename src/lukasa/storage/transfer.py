@@ -73,54 +73,82 @@ PASSAGE_VECTORS = _part("passage_vectors", "document number model_id checksum ve
 TEXTS: Mapping[Part, TextTable[Any]] = {UTTERANCES: tables.UTTERANCES, PASSAGES: tables.PASSAGES}  # found by words
 CONVERSATIONS = _plain(tables.CONVERSATIONS, "place")
 EVENTS = _plain(tables.EVENTS)
+WORKSPACES = _plain(tables.WORKSPACES, "place")
+GRANTS = _plain(tables.GRANTS, "place")
+NAMED = _plain(tables.NAMED)
+PURGED = _plain(tables.PURGED)
+DOCUMENTS = _plain(tables.DOCUMENTS, "place", page=_FEW)
+WATCHES = _plain(tables.WATCHES, "place")
+JOBS = _plain(tables.JOBS, "place")
+TELEMETRY = _plain(tables.TELEMETRY, "place")
+SPENDING = _plain(tables.SPENDING)
+DISCLOSURES = _plain(tables.DISCLOSURES, "place")
+ANSWERS = _plain(tables.ANSWERS, page=_FEW)
+CHANNELS = _plain(tables.CHANNELS, "place")
+NOTES = _plain(tables.NOTES)
+SOURCES = _plain(tables.DOCUMENT_SOURCES)
+DOCUMENT_VERSIONS = _plain(tables.DOCUMENT_VERSIONS, page=_FEW)
+NAMED_VERSIONS = _plain(tables.NAMED_VERSIONS)
+RIVALS = _plain(tables.RIVALS, "place")
+CONFIRMATIONS = _plain(tables.CONFIRMATIONS, "place")
+CITATIONS = _plain(tables.CITATIONS, "place")
+CITATION_CHECKS = _plain(tables.CITATION_CHECKS, "place")
+ACTIONS = _plain(tables.ACTIONS)
+CLOSED_SCOPES = _plain(tables.CLOSED_SCOPES, "place")
+TRANSCRIPTS = _plain(tables.TRANSCRIPTS, "place")
+AMENDMENTS = _plain(tables.AMENDMENTS, "place")
 ACCESS = _part("access", "id count at", "id")
+MODELS = _part("models", "id name dimensions digest", "id")
+RETIRED = _part("retired", "id", "id")
+ACTION_LINKS = _part("action_links", "action entry", "place")
+REDACTIONS = _part("redactions", "first last scrub", "first")
 # In this order: a row comes behind those that it refers to.
 PARTS = (
     SCOPES,
     PARTITIONS,
-    _part("models", "id name dimensions digest", "id"),
+    MODELS,
     ENTRIES,
     VERSIONS,
     VECTORS,
-    _part("retired", "id", "id"),
-    _plain(tables.NAMED),
-    _plain(tables.NAMED_VERSIONS),
-    _plain(tables.DOCUMENTS, "place", page=_FEW),
-    _plain(tables.DOCUMENT_VERSIONS, page=_FEW),
+    RETIRED,
+    NAMED,
+    NAMED_VERSIONS,
+    DOCUMENTS,
+    DOCUMENT_VERSIONS,
     PASSAGES,
     PASSAGE_VECTORS,
     _plain(tables.UNSPLIT),
-    _plain(tables.DOCUMENT_SOURCES),
-    _plain(tables.WATCHES, "place"),
-    _plain(tables.CHANNELS, "place"),
+    SOURCES,
+    WATCHES,
+    CHANNELS,
     CONVERSATIONS,
-    _plain(tables.NOTES),
-    _plain(tables.ACTIONS),
-    _part("action_links", "action entry", "place"),
-    _plain(tables.WORKSPACES, "place"),
+    NOTES,
+    ACTIONS,
+    ACTION_LINKS,
+    WORKSPACES,
     ITEM_SPACES,
     ITEMS,
     ITEM_VECTORS,
-    _plain(tables.TRANSCRIPTS, "place"),
+    TRANSCRIPTS,
     UTTERANCES,
-    _plain(tables.AMENDMENTS, "place"),
-    _plain(tables.JOBS, "place"),
+    AMENDMENTS,
+    JOBS,
     _plain(tables.STEPS, "place", page=_FEW),
-    _plain(tables.TELEMETRY, "place"),
-    _plain(tables.SPENDING),
-    _plain(tables.DISCLOSURES, "place"),
-    _plain(tables.GRANTS, "place"),
-    _plain(tables.ANSWERS, page=_FEW),
-    _plain(tables.RIVALS, "place"),
-    _plain(tables.CONFIRMATIONS, "place"),
+    TELEMETRY,
+    SPENDING,
+    DISCLOSURES,
+    GRANTS,
+    ANSWERS,
+    RIVALS,
+    CONFIRMATIONS,
     _plain(tables.CANONICAL_LINKS, "place"),
     _plain(tables.DERIVATIONS, "place"),
-    _plain(tables.CITATIONS, "place"),
-    _plain(tables.CITATION_CHECKS, "place"),
-    _plain(tables.CLOSED_SCOPES, "place"),
-    _plain(tables.PURGED),
+    CITATIONS,
+    CITATION_CHECKS,
+    CLOSED_SCOPES,
+    PURGED,
     EVENTS,
-    _part("redactions", "first last scrub", "first"),
+    REDACTIONS,
     ACCESS,
 )
 
@@ -418,6 +446,51 @@ def moved_before(stores: Sequence[Given], where: str, target: Target) -> Moved |
     """Return what an earlier move did, if the target holds this memory with the whole of its logs; otherwise None."""
     mark = Mark.of(where, [store.about for store in stores])
     return outline(stores) if target.holds(mark) else None
+
+
+class Ground(Protocol):
+    """A place where one store can be made beside others, for a store that comes in whole."""
+
+    def begin(self, about: About) -> Taking:
+        """Make the store, or open what an attempt has left of it. Conflict if another one is in its place."""
+        ...
+
+    def clear(self, about: About) -> None:
+        """Remove what an attempt has left."""
+        ...
+
+    def finish(self, about: About) -> None:
+        """Let others open the store."""
+        ...
+
+
+def settle(given: Given, ground: Ground, tell: Tell) -> int:
+    """Copy one store as it is, compare both sides, and check the copy; return how many rows were there already."""
+    about = given.about
+    taken = ground.begin(about)
+    try:
+        had = _copy(given, taken, tell)
+    except Conflict as error:  # two rows claim one place
+        ground.clear(about)
+        raise StoreDamaged(f"the file does not hold a sound store: {error}", fix="nothing was brought in") from error
+    wrong = _first_difference([(given, taken)], tell)
+    if wrong and had:  # an attempt with another file
+        ground.clear(about)
+        taken, had = ground.begin(about), 0
+        _copy(given, taken, tell)
+        wrong = _first_difference([(given, taken)], tell)
+    taken.complete(about.last_entry)
+    faults = taken.check() if not wrong else []
+    if wrong or faults:
+        ground.clear(about)
+        said = (
+            f"{wrong} cannot be stored as they are"
+            if wrong
+            else f"{faults[0].what} {faults[0].subject}: {faults[0].detail}"
+        )
+        raise StoreDamaged(f"the file does not hold a sound store: {said}", fix="nothing was brought in")
+    ground.finish(about)
+    return had
 
 
 def conversations(store: Given) -> list[str]:

@@ -31,6 +31,7 @@ class Format(NamedTuple):
     read: Callable[[Bundle], Iterator[Past]]
 
 
+OWN = "lukasa: an export of Lukasa, by `lukasa export`"
 FORMATS = (
     Format(harnesses.CLAUDE, harnesses.CLAUDE_TITLE, harnesses.fits_claude, harnesses.read_claude),
     Format(harnesses.CODEX, harnesses.CODEX_TITLE, harnesses.fits_codex, harnesses.read_codex),
@@ -65,7 +66,7 @@ class PastFiles:
 
 
 def _format(bundle: Bundle, named: str) -> Format:
-    understood = "; ".join(f"{one.name}: {one.title}" for one in FORMATS)
+    understood = "; ".join((OWN, *(f"{one.name}: {one.title}" for one in FORMATS)))
     if named:
         found = next((one for one in FORMATS if one.name == named), None)
         if found is None:

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from lukasa.model.errors import UnreadablePast
+from lukasa.model.errors import InvalidInput, UnreadablePast
 
 MOST_FILES = 100_000
 MOST_BYTES = 512 * 2**20  # of one file
@@ -41,7 +41,7 @@ class Bundle:
             about = os.stat(self.path)
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or "it is not a path"
-            raise UnreadablePast(f"{path[:300]!r} cannot be read: {why}", fix="name a file or folder") from None
+            raise InvalidInput(f"{path[:300]!r} cannot be read: {why}", fix="name a file or folder") from None
         self.is_folder = stat.S_ISDIR(about.st_mode)
         if self.is_folder:
             self.names = tuple(self._walk())

@@ -4,9 +4,31 @@ from typing import TYPE_CHECKING
 
 from lukasa.model import submodules
 
-__all__ = ["access", "bookmarks", "expecting", "moving", "overview", "projects", "scrubbing", "shown", "stats"]
+__all__ = [
+    "access",
+    "bookmarks",
+    "expecting",
+    "moving",
+    "overview",
+    "portable",
+    "projects",
+    "scrubbing",
+    "shown",
+    "stats",
+]
 
 if TYPE_CHECKING:
-    from lukasa.service.admin import access, bookmarks, expecting, moving, overview, projects, scrubbing, shown, stats
+    from lukasa.service.admin import (
+        access,
+        bookmarks,
+        expecting,
+        moving,
+        overview,
+        portable,
+        projects,
+        scrubbing,
+        shown,
+        stats,
+    )
 else:
     __getattr__ = submodules(__name__, __all__)

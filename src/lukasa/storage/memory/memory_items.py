@@ -27,7 +27,7 @@ class KeptItem(Struct, frozen=True):
     updated_at: datetime
     expires_at: datetime | None
     ttl: float | None
-    vectors: tuple[tuple[EmbeddingModel, Vector], ...]
+    vectors: tuple[tuple[EmbeddingModel, Vector, str], ...]  # each with the field that it is of
     index: ItemIndex
 
     def at(self, place: ItemAddress) -> Item:
@@ -42,7 +42,7 @@ def unembedded(items: Items, model: EmbeddingModel, indexer: str, limit: int) ->
     wanting = (
         UnembeddedItem(place, json.loads(kept.text), kept.index)
         for place, kept in items.items()
-        if kept.index.texts and kept.index.by == indexer and model not in {of for of, _ in kept.vectors}
+        if kept.index.texts and kept.index.by == indexer and model not in {of for of, *_ in kept.vectors}
     )
     return list(islice(wanting, limit))
 
@@ -69,7 +69,7 @@ def _score(kept: KeptItem, query: ItemQuery) -> float | None:
     if query.near is None:
         return None
     model, asked = query.near
-    return max((_cosine(vector, asked) for of, vector in kept.vectors if of == model), default=None)
+    return max((_cosine(vector, asked) for of, vector, _ in kept.vectors if of == model), default=None)
 
 
 def _cosine(a: Vector, b: Vector) -> float:

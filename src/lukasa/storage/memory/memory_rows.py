@@ -52,7 +52,9 @@ class Contents:
     versions: dict[str, tuple[Version, ...]] = field(default_factory=dict)
     retired: frozenset[str] = frozenset()
     vectors: dict[tuple[str, EmbeddingModel], Vector] = field(default_factory=dict)
+    models: dict[EmbeddingModel, None] = field(default_factory=dict)  # those that came in with rows of another store
     links: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    linked: dict[tuple[str, str], None] = field(default_factory=dict)  # actions with entries, in their order
     items: dict[ItemAddress, KeptItem] = field(default_factory=dict)
     passage_vectors: dict[tuple[str, int, EmbeddingModel], Vector] = field(default_factory=dict)
 
@@ -116,6 +118,11 @@ class MemoryRows:
             if key in rows:
                 raise row_rules.unique_conflict(table.name, str(key))
             rows[key] = row
+
+    def insert_row(self, name: str, row: Row) -> None:
+        """Add a row as it is stored, which another store gave out."""
+        table = next(table for table in tables.tables() if table.name == name)
+        self._table(table)[table.key_of(row) if table.key else next(_SERIAL)] = row
 
     def save(self, table: Table[Value], value: Value) -> None:
         rows, row = self._table(table), _encodable(table.encode(value))
@@ -224,12 +231,16 @@ class MemoryRows:
         links = self.state.links
         for id in ids:
             links[id] = tuple(row_rules.unique((*links.get(id, ()), action)))
+            self.state.linked[action, id] = None
 
     def linked_entries(self, ids: Collection[str]) -> dict[str, tuple[str, ...]]:
         return {id: self.state.links[id] for id in ids if id in self.state.links}
 
     def unlink_entries(self, ids: Collection[str]) -> None:
         links = self.state.links
+        for id in ids:
+            for action in links.get(id, ()):
+                del self.state.linked[action, id]
         gone = {action for id in ids for action in links.pop(id, ())}
         left = {action for actions in links.values() for action in actions}
         for action in gone - left:
@@ -252,7 +263,7 @@ class MemoryRows:
         return StoredItem(kept.at(place), kept.text, kept.salt, kept.index)
 
     def item_models(self, place: ItemAddress) -> set[EmbeddingModel]:
-        return {model for model, _ in self.state.items[place].vectors}
+        return {model for model, *_ in self.state.items[place].vectors}
 
     def save_item(self, stored: StoredItem) -> None:
         item = stored.item
@@ -262,7 +273,7 @@ class MemoryRows:
 
     def add_item_vectors(self, stored: StoredItem, vectors: Sequence[FieldVector]) -> None:
         kept = self.state.items[stored.item.place]
-        new = tuple((vector.model, vector_of(vector.vector)) for vector in vectors)
+        new = tuple((vector.model, vector_of(vector.vector), vector.field) for vector in vectors)
         self.state.items[stored.item.place] = replace(kept, vectors=(*kept.vectors, *new))
 
     def drop_item(self, place: ItemAddress) -> None:

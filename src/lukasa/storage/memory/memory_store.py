@@ -60,6 +60,7 @@ class MemoryStore(PlainReads):
         self._state = Contents()
         self._access: dict[str, Access] = {}
         self._secret = secrets.token_bytes(32)
+        self._created_at = datetime.now(UTC).isoformat()
 
     # Writing
 

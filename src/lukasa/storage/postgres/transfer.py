@@ -21,7 +21,19 @@ from lukasa.storage.postgres.database import Database
 from lukasa.storage.postgres.entries import tenant_keys
 from lukasa.storage.postgres.execute import Handle, Head, PgVector, Session, translated, vector_bytes
 from lukasa.storage.postgres.postgres_rows import PostgresRows
-from lukasa.storage.transfer import PARTS, THE_ACCOUNT, About, Chosen, Given, Mark, Page, Part, Row, Spelling
+from lukasa.storage.transfer import (
+    PARTS,
+    THE_ACCOUNT,
+    About,
+    Chosen,
+    Given,
+    Mark,
+    Page,
+    Part,
+    Row,
+    Spelling,
+    Taking,
+)
 
 _SPELLING = Spelling(
     "%s",
@@ -179,7 +191,8 @@ class DatabaseMemory:
     def _store(self, id: str) -> str:
         return self._account if id == THE_ACCOUNT else id
 
-    def _pages(self, id: str) -> PostgresPages:
+    def pages(self, id: str) -> PostgresPages:
+        """Return a store as an export reads it: in the snapshot that is open in this thread, if one is."""
         store = self._store(id)
         return PostgresPages(self._database, id, store, lambda: self._database.reading(store))
 
@@ -250,7 +263,7 @@ class DatabaseMemory:
         found = self._database.mark_of(self._account)
         if found:
             return Mark.read(found)
-        if found == "" and self._pages(THE_ACCOUNT).about.head[0]:
+        if found == "" and self.pages(THE_ACCOUNT).about.head[0]:
             raise Conflict(f"{self.where} holds memory already", fix="choose another account with --to-account")
         return None
 
@@ -258,9 +271,9 @@ class DatabaseMemory:
         for id, (seq, digest) in mark.heads.items():
             if self._database.mark_of(self._store(id)) is None:
                 return False
-            if seq and self._pages(id).digest_of(seq) != digest:
+            if seq and self.pages(id).digest_of(seq) != digest:
                 return False
-        return Mark.of("", [self._pages(THE_ACCOUNT).about]).origin == mark.origin
+        return Mark.of("", [self.pages(THE_ACCOUNT).about]).origin == mark.origin
 
     def begin(self, mark: Mark, stores: Sequence[About]) -> None:
         """Make all stores in one transaction, each with the mark."""
@@ -278,7 +291,7 @@ class DatabaseMemory:
         self._database.begin_move(rows)
 
     def store(self, about: About) -> PostgresPages:
-        return self._pages(about.id)
+        return self.pages(about.id)
 
     def finish(self) -> None:
         self._database.finish_move(self._marked())
@@ -294,3 +307,32 @@ class DatabaseMemory:
 
     def close(self) -> None:
         self._database.close()
+
+
+class DatabaseGround:
+    """Implements `lukasa.storage.transfer.Ground` for workspaces of an account of a database."""
+
+    def __init__(self, database: Database, account: str) -> None:
+        self._database, self._account = database, account
+
+    def begin(self, about: About) -> Taking:
+        mark = self._database.mark_of(about.id)
+        if mark == "":
+            raise Conflict(
+                f"{self._database.where} holds workspace {about.id} already, in another account",
+                fix="merge it into a workspace of yours by its name",
+            )
+        text = Mark.of("", [about]).text()
+        if mark is not None and Mark.read(mark).origin != Mark.read(text).origin:
+            self._database.clear([about.id])
+            mark = None
+        if mark is None:
+            named = about.secret, about.tokenizer, about.created_at, text
+            self._database.begin_move([(about.id, self._account, about.role, *named)])
+        return PostgresPages(self._database, about.id, about.id, lambda: self._database.reading(about.id))
+
+    def clear(self, about: About) -> None:
+        self._database.clear([about.id])
+
+    def finish(self, about: About) -> None:
+        self._database.finish_move([about.id])

@@ -30,7 +30,19 @@ from lukasa.storage.sqlite.store_files import (
     os_errors,
     put_in_place,
 )
-from lukasa.storage.transfer import PARTS, THE_ACCOUNT, About, Chosen, Given, Mark, Page, Part, Row, Spelling
+from lukasa.storage.transfer import (
+    PARTS,
+    THE_ACCOUNT,
+    About,
+    Chosen,
+    Given,
+    Mark,
+    Page,
+    Part,
+    Row,
+    Spelling,
+    Taking,
+)
 
 ACCOUNT, WORKSPACES = "account", "workspaces"
 _SPELLING = Spelling(
@@ -299,12 +311,52 @@ class FolderMemory:
     def _remove_stores(self) -> None:
         """Remove the databases with the files beside them; other files of workspaces stay."""
         for folder in (self.data / ACCOUNT, *(self.data / WORKSPACES).glob("*")):
-            with os_errors(folder):
-                sides = [path for name in (MEMORY, ACCESS) for path in folder.glob(f"{name}-*")]
-                for path in (*sides, *(folder / name for name in MEMORY_FILES)):
-                    path.unlink(missing_ok=True)
-                with suppress(OSError):
-                    folder.rmdir()  # if nothing else was in it
+            remove_store(folder)
+
+
+def remove_store(folder: Path) -> None:
+    """Remove the databases of a folder with the files beside them; other files stay."""
+    with os_errors(folder):
+        sides = [path for name in (MEMORY, ACCESS) for path in folder.glob(f"{name}-*")]
+        for path in (*sides, *(folder / name for name in MEMORY_FILES)):
+            path.unlink(missing_ok=True)
+        with suppress(OSError):
+            folder.rmdir()  # if nothing else was in it
+
+
+class FolderGround:
+    """Implements `lukasa.storage.transfer.Ground` for workspaces of a data folder.
+
+    Nobody opens a store that the account does not list, so a half-filled one needs no mark.
+    """
+
+    def __init__(self, data: Path) -> None:
+        self._data = data
+        self._open: SqlitePages | None = None
+
+    def begin(self, about: About) -> Taking:
+        self.close()
+        folder = self._data / WORKSPACES / about.id
+        made = SqlitePages(SqliteStore(folder, role=about.role, create=True), about.id, about.role)
+        self._open = made
+        if made.about.secret != about.secret:
+            if any(made.counts()):
+                self.close()
+                raise Conflict(f"{folder} holds other memory", fix="move that folder away, and try again")
+            made.furnish(about)
+        return made
+
+    def clear(self, about: About) -> None:
+        self.close()
+        remove_store(self._data / WORKSPACES / about.id)
+
+    def finish(self, about: About) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._open is not None:
+            self._open.close()
+            self._open = None
 
 
 def _allow_many_files() -> None:

@@ -1,4 +1,4 @@
-"""The command that brings memory in: what other programs remember."""
+"""The command that brings memory in: an export of Lukasa, or what other programs remember."""
 
 from __future__ import annotations
 
@@ -6,18 +6,23 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import click
 
+from lukasa.app import past_reader
 from lukasa.service.past.importing import Brought, Import
 from lukasa.service.sessions.transcripts import KIND
+from lukasa.storage.export_file import ExportFile
 from lukasa.surfaces.cli.data import plain
+from lukasa.surfaces.cli.export_commands import TRUSTS, import_export
 from lukasa.surfaces.cli.invocation import Invocation, pass_invocation
 from lukasa.surfaces.cli.lines import when
 from lukasa.surfaces.cli.options import CliCommand
 from lukasa.surfaces.cli.output import Line, bad, brief, colourful, dim, good, line, table, title, warn
 
+OWN = "lukasa"
 _OBSERVED = ("observations_extracted", "allowed", "held", "discarded", "deduped")
 _OUTCOMES = ("new", "stored", "held", "merged", "replaced", "discarded", "refused", "known")
 _MOST_SHOWN = 10
@@ -32,39 +37,64 @@ _MOST_SHOWN = 10
         "lukasa import memory.jsonl --tier account",
         "lukasa import ~/Vault --since 2026-01-01 --workspace notes",
         "lukasa import ./AGENTS.md --mine",
+        "lukasa import backup.jsonl.gz --dry-run",
+        "lukasa import novel.jsonl --into drafts",
     ),
 )
 @click.argument("path")
 @click.option("--from", "format", default="", metavar="FORMAT", help="The format [default: recognised by itself].")
-@click.option("--dry-run", is_flag=True, help="Say what would be imported, with samples, and write nothing.")
+@click.option("--dry-run", is_flag=True, help="Say what would come in, with samples, and change nothing.")
 @click.option("--since", metavar="DATE", help="Leave out what was said before, as in 2026-03-01.")
 @click.option("--mine", is_flag=True, help="Count the rules of these files as your own words, which agents may act on.")
 @click.option("--tier", metavar="NAME", help="Tier for memories and facts [default: as for put and observe].")
 @click.option("--queue-only", is_flag=True, help="Store conversations and leave their observation to a worker.")
 @click.option("--rules", is_flag=True, help="Observe conversations without a model.")
+@click.option("--into", default="", metavar="NAME", help="Of an export: merge its one workspace into this one.")
+@click.option(
+    "--trust",
+    type=click.Choice(list(TRUSTS)),
+    help="Of an export: the most trust that merged entries may keep [default: author].",
+)
+@click.option("--confirm", default="", metavar="DIGEST", help="Of an export: import only what a dry run has shown.")
 @pass_invocation
 def import_(
     cli: Invocation,
+    /,
     path: str,
     format: str,
     dry_run: bool,
+    into: str,
+    trust: str | None,
+    confirm: str,
     since: str | None,
-    mine: bool,
     tier: str | None,
-    queue_only: bool,
-    rules: bool,
+    **how: bool,
 ) -> None:
-    """Import what other programs remember: their conversations, memories, notes and rules.
+    """Import an export of Lukasa, or what other programs remember.
 
-    PATH is a file, a folder or a zip as downloaded; its format is recognised. Memories, notes and rules are kept word
-    for word, conversations are stored and observed. All of it counts as imported, and as said when it was said. What
-    belongs to a project goes to its workspace, all else to `main`; --workspace puts everything into one. A second run
-    changes nothing, and an interrupted one goes on.
+    PATH is a file, a folder or a zip as downloaded; its format is recognised. An export comes in as it was: a place
+    without memory gets all of it with its event log; where memory is in use, what is here stays, and of two different
+    texts both are kept. Of other programs, memories, notes and rules are kept word for word, and conversations are
+    stored and observed. All of that counts as imported, and as said when it was said. What belongs to a project goes to
+    its workspace, all else to `main`; --workspace puts everything into one. A second run changes nothing, and an
+    interrupted one goes on.
     """
+    if format == OWN or into or confirm or trust or (not format and ExportFile.begins(Path(path).expanduser())):
+        if since or tier or any(how.values()) or format not in ("", OWN):
+            raise click.UsageError("an export of Lukasa comes in as it was; leave the options for other programs out")
+        import_export(cli, path, dry_run, into, trust or "author", confirm)
+        return
+    named = format or past_reader().recognise(path)  # before memory is opened, and perhaps created
     if cli.choices.workspace is not None:
         cli.workspace()  # a mistyped name must not become a new, empty memory
     work = cli.memory.importing(
-        path, format=format, workspace=cli.choices.workspace, since=since, tier=tier, mine=mine, bind=cli.bound
+        path,
+        format=named,
+        workspace=cli.choices.workspace,
+        since=since,
+        tier=tier,
+        mine=how["mine"],
+        bind=cli.bound,
     )
     planned = work.plan()
     if dry_run:
@@ -73,9 +103,10 @@ def import_(
     with _bar(cli, planned.found) as watch:
         done = work.run(watch)
     observed, failed = Counter[str](), list[str]()
-    if not queue_only:
-        observed, failed = _observe(cli, work, done, rules)
-    cli.emit(_data(done) | {"observed": dict(observed), "failed": failed}, _told(done, observed, failed, queue_only))
+    if not how["queue_only"]:
+        observed, failed = _observe(cli, work, done, how["rules"])
+    told = _told(done, observed, failed, how["queue_only"])
+    cli.emit(_data(done) | {"observed": dict(observed), "failed": failed}, told)
     cli.fail(failed)
 
 

@@ -95,7 +95,7 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
         "backfill": CommandEntry("session_commands", "Observe a folder of old sessions."),
         "import": CommandEntry(
             "import_command",
-            "Import what other programs remember: their conversations, memories, notes and rules.",
+            "Import an export of Lukasa, or what other programs remember.",
             "import_",
         ),
         "transcripts": CommandEntry("session_commands", "List, show and search the stored sessions."),
@@ -134,6 +134,7 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
         "move": CommandEntry(
             "move_command", "Move all memory of an account between a data folder and a PostgreSQL database."
         ),
+        "export": CommandEntry("export_commands", "Write a workspace, or all memory, to a file."),
         "stats": CommandEntry("health_commands", "Count entries, events, jobs and the cost of models."),
         "reports": CommandEntry("health_commands", "List telemetry events, newest first."),
         "doctor": CommandEntry("health_commands", "Check the stores, and repair what can be repaired."),
