@@ -6,7 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langgraph.store.memory import InMemoryStore
 
+from lukasa import Lukasa
+from lukasa.langgraph import import_store
 from tests.helpers.cli import Shell
 from tests.helpers.pasts import MADE
 
@@ -91,3 +94,19 @@ def test_facts_of_an_imported_conversation_lead_back_to_message_and_file(name: s
     message = next(m for m in shown["messages"] if m["id"] == fact["evidence"][0]["message"])
     assert message["role"] == "user"
     assert shown["imported"]["file"].startswith(str(past.path))
+
+
+def test_any_store_of_langgraph_comes_in_once(tmp_path: Path) -> None:
+    """LangGraph stores: the library brings the items of any BaseStore; those that came from a file before are known."""
+    path = MADE["langgraph_store"](tmp_path).path
+    other = InMemoryStore()
+    other.put(("memories", "ana"), "a", {"text": "Writes with a fountain pen"})
+    other.put(("memories", "ana"), "c", {"data": "Keeps bees"})
+    other.put(("settings",), "d", {"text": "Out of the question"})
+    with Lukasa.open(tmp_path / "data", embedder="none") as memory:
+        memory.importing(path).run()
+        world = memory.workspace()
+        assert import_store(world, other, namespace=("memories",)) == {"known": 1, "stored": 1}
+        assert import_store(world, other, namespace=("memories",)) == {"known": 2}
+        entry = next(e for e in world.entries("workspace") if e.content == "Keeps bees")
+        assert entry.metadata["imported"]["item"] == "item memories.ana/c"

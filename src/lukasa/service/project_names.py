@@ -15,12 +15,13 @@ def workspace_name(folder: str) -> str:
     return _named(os.path.basename(path), os.fsencode(path))
 
 
-def identity_name(identity: str, times: int = 1) -> str:
+def identity_name(identity: str, folder: str, times: int = 1) -> str:
     """Return the workspace name of a project: the name of its repository, and eight digits of its identity's hash.
 
-    `times` counts the workspaces that a project of that identity has had: somebody may want a new one.
+    Without a remote repository, the folder where it was first met gives the name. `times` counts the workspaces that a
+    project of that identity has had: somebody may want a new one.
     """
-    name = "project" if identity.startswith("commit:") else identity.rsplit("/", 1)[-1]
+    name = os.path.basename(folder) if identity.startswith("commit:") else identity.rsplit("/", 1)[-1]
     return _named(name, identity.encode("utf-8", "replace")) + (f"-{times}" if times > 1 else "")
 
 

@@ -113,7 +113,7 @@ class ProjectBook:
         if bound is None:
             return self._unbound(place, bindings, by_id, project, claimed), project
         if bound.workspace not in by_id:  # the owner ended the binding, or removed the workspace
-            return place(identity_name(claimed, self._times(claimed)), NEW), project
+            return place(identity_name(claimed, root, self._times(claimed)), NEW), project
         if why := self._missing(project, bound):
             return place(apart_name(root, claimed), APART, why), project
         return place(by_id[bound.workspace], OWNER if bound.how == OWNER else IDENTITY), project
@@ -131,7 +131,7 @@ class ProjectBook:
         for one in reversed(bindings):
             if one.folder == str(project.root) and one.workspace in by_id and project.descends_from(one.commit):
                 return place(by_id[one.workspace], IDENTITY)
-        return place(identity_name(claimed), NEW)
+        return place(identity_name(claimed, str(project.root)), NEW)
 
     def _missing(self, project: ProjectFiles, bound: Binding) -> str:
         """Say why a folder may not have the workspace of the identity that it claims; empty if it may."""

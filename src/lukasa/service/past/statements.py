@@ -7,7 +7,9 @@ its own, since another one says the same or the spec refuses it, leaves an event
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from msgspec.structs import replace
 
@@ -64,6 +66,14 @@ def bring(ctx: CallContext, tier: str, statements: Sequence[PastStatement], *, m
     memos = {number: _memo(ctx, tier, named[number], statements[number], mine) for number in new}
     for outcome, number in zip(_put(ctx, tier, [memos[n] for n in new]), new, strict=True):
         outcomes[number] = outcome
+    return outcomes
+
+
+def bring_all(ctx: CallContext, tier: str, found: Iterable[PastStatement], *, mine: bool = False) -> Counter[str]:
+    """Write memories batch by batch, and count the outcomes."""
+    outcomes, most, left = Counter[str](), ctx.spec.reference_only.max_chars, iter(found)
+    while batch := [part for one in islice(left, BATCH) for part in parts(one, most)]:
+        outcomes.update(bring(ctx, tier, batch, mine=mine))
     return outcomes
 
 
