@@ -467,7 +467,7 @@ class ProjectFiles(Protocol):
         ...
 
     def descends_from(self, commit: str) -> bool:
-        """Whether the repository's own history begins with a commit. It is asked of git once for each repository."""
+        """Whether the repository's own history begins with a commit. Git is asked once for each repository."""
         ...
 
     def relative(self, path: str) -> str | None:
@@ -510,14 +510,6 @@ class Projects(Protocol):
 
     def known(self, identity: str) -> ProjectFiles | None:
         """The project of that identity, in the folder where it was last at hand, if it is still there."""
-        ...
-
-    def seen(self, project: ProjectFiles, commit: str) -> bool:
-        """Whether this machine has checked before that the project in this very folder descends from a commit."""
-        ...
-
-    def checked(self, project: ProjectFiles, commit: str) -> None:
-        """Note that it was checked."""
         ...
 
     def remember(self, project: ProjectFiles) -> None:

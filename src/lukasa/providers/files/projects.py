@@ -18,6 +18,7 @@ from contextlib import suppress
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
+from typing import Protocol
 
 from lukasa.model.errors import LukasaError, OutsideProject, UnreadableFile
 from lukasa.model.source_text import SourceText
@@ -32,7 +33,7 @@ GIT_SECONDS, MOST_SECONDS = 2.0, 30.0
 BRIEF, REST = 1.0, 30.0  # seconds: less than that is a read's budget; so long a slow git is left alone by reads
 RENAMES = 8  # one after the other
 FILE = "projects.json"
-CHECKED = "project-checks.json"
+COMMITS = "project-commits.json"
 MOST_KNOWN = 500
 _SKIPPED = frozenset({"node_modules", "__pycache__", "venv", "target", "build", "dist"})
 _GIT = (
@@ -44,15 +45,23 @@ _GIT = (
 _Stamp = tuple[int, int, int]
 
 
+class ProjectNotes(Protocol):
+    """What this machine notes about projects, in files of the data folder; each is a text by its name."""
+
+    def recall(self, file: str, name: str) -> str: ...
+    def note(self, file: str, name: str, value: str) -> None: ...
+
+
 class FolderProject:
     """One project: a folder, mostly the top of a git repository."""
 
-    def __init__(self, root: Path, program: str = "git") -> None:
+    def __init__(self, root: Path, program: str = "git", notes: ProjectNotes | None = None) -> None:
         self._root = os.path.realpath(root)
         self._program = program
         self._texts: dict[str, tuple[_Stamp, SourceText]] = {}
         self._renames: dict[str, tuple[object, dict[str, str]]] = {}
         self._went: dict[tuple[str, str], tuple[object, str | None]] = {}
+        self._notes = notes
         self._known_firsts: frozenset[str] | None = None
         self._slow_until = 0.0  # git was too slow for a read: until then, none waits for it again
 
@@ -172,26 +181,37 @@ class FolderProject:
     def _firsts(self) -> frozenset[str]:
         """Return the first commits of what is checked out, or of what the worktree's repository has checked out."""
         if self._known_firsts is None:
-            self._known_firsts = self._find_firsts()
+            stamp = self._stamp
+            noted = self._notes.recall(COMMITS, self._root) if self._notes is not None and stamp else ""
+            if noted.startswith(f"{stamp} "):
+                self._known_firsts = frozenset(noted.removeprefix(stamp).split())
+            else:
+                self._known_firsts, told = self._find_firsts()
+                if self._notes is not None and told:
+                    self._notes.note(COMMITS, self._root, " ".join((stamp, *sorted(self._known_firsts), "")))
         return self._known_firsts
 
-    def _find_firsts(self) -> frozenset[str]:
+    def _find_firsts(self) -> tuple[frozenset[str], bool]:
+        """Return the first commits, and whether that is worth noting: also that git takes too long to tell."""
         folder = self._own_folder
         if folder is None or (folder / "shallow").exists():
-            return frozenset()
+            return frozenset(), False
         starts = {head for place in (folder, self._git_folder) if place is not None and (head := _head(place, folder))}
-        with suppress(TimeoutError):
-            if starts:
-                listed = self._ask("rev-list", "--max-parents=0", *starts, until=time.monotonic() + GIT_SECONDS)
-                return frozenset(listed.decode().split())
-        return frozenset()
+        try:
+            asked = ("rev-list", "--max-parents=0", *starts)
+            listed = self._ask(*asked, until=time.monotonic() + GIT_SECONDS) if starts else b""
+        except TimeoutError:
+            return frozenset(), True
+        return frozenset(listed.decode().split()), bool(listed)
 
-    def stamp(self) -> tuple[int, ...]:
+    @property
+    def _stamp(self) -> str:
         """Return what tells this repository from another one in the same folder."""
         folder = self._own_folder
-        if folder is None:
-            return ()
-        return tuple(os.stat(folder / name).st_ino for name in (".", "objects", "refs") if (folder / name).exists())
+        with suppress(OSError):
+            if folder is not None:
+                return "-".join(str(os.stat(folder / name).st_ino) for name in (".", "objects", "refs"))
+        return ""
 
     def revision(self) -> str:
         own, common = self._git_folder, self._common
@@ -462,7 +482,7 @@ class LocalProjects:
         if not root or root in (os.path.realpath(os.path.expanduser("~")), os.path.abspath(os.sep)):
             return None
         if root not in self._open:
-            self._open[root] = FolderProject(Path(root))
+            self._open[root] = FolderProject(Path(root), notes=self)
         return self._open[root]
 
     def known(self, identity: str) -> ProjectFiles | None:
@@ -470,23 +490,14 @@ class LocalProjects:
         found = self.at(folder)
         return found if found is not None and str(found.root) == folder and found.is_called(identity) else None
 
-    def seen(self, project: ProjectFiles, commit: str) -> bool:
-        known = self._read(CHECKED).get(str(project.root), "")
-        return bool(commit) and known == self._mark(project, commit)
-
-    def checked(self, project: ProjectFiles, commit: str) -> None:
-        self._write(CHECKED, str(project.root), self._mark(project, commit))
-
-    def _mark(self, project: ProjectFiles, commit: str) -> str:
-        """Return what a check is of: the folder's own repository, as it is on the disk, with its name."""
-        stamp = project.stamp() if isinstance(project, FolderProject) else ()
-        return " ".join((commit, *map(str, stamp), project.claimed()))
-
     def remember(self, project: ProjectFiles) -> None:
         """Note the folder; a file that cannot be written is no reason to stop what the user asked for."""
-        self._write(FILE, project.identity, str(project.root))
+        self.note(FILE, project.identity, str(project.root))
 
-    def _write(self, file: str, name: str, value: str) -> None:
+    def recall(self, file: str, name: str) -> str:
+        return self._read(file).get(name, "")
+
+    def note(self, file: str, name: str, value: str) -> None:
         if self._data is None or self._read(file).get(name) == value:
             return
         with suppress(OSError, LukasaError):

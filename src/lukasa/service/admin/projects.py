@@ -138,10 +138,7 @@ class ProjectBook:
         if not bound.commit:
             here = bound.folder == str(project.root)
             return "" if here else "the project had no commit yet when it got its workspace"
-        if self._projects.seen(project, bound.commit):
-            return ""
         if project.descends_from(bound.commit):
-            self._projects.checked(project, bound.commit)
             return ""
         return f"its history does not begin with commit {bound.commit[:12]}, as that of the project does"
 
