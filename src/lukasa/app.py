@@ -469,6 +469,7 @@ class Lukasa:
             clock=self._clock,
             origin=self._origin,
             transcripts=_transcripts,
+            past=past_reader,
             prompts=None if self._in_memory else self.settings.data / "prompts",
             chat=self._chat_opener(),
             notices=_notices if any(os.environ.get(name, "").strip() for name in _NOTICES) else None,

@@ -422,14 +422,14 @@ Past: TypeAlias = "PastStatement | PastTalk | PastSkipped"
 class PastReader(Protocol):
     """Reads what other programs remember. Reading changes nothing, and follows no link out of the folder named."""
 
-    def recognise(self, path: str) -> str:
-        """The name of the format of a file or folder.
+    def recognise(self, path: str, called: str = "") -> str:
+        """The name of the format of a file or folder. `called` is its name for people, if that is not its path.
 
         Raises UnreadablePast, with all formats that are understood, for one of none.
         """
         ...
 
-    def read(self, path: str, format: str = "") -> Iterator[Past]:
+    def read(self, path: str, format: str = "", called: str = "") -> Iterator[Past]:
         """What a file or folder holds, in an order that is the same each time.
 
         Raises UnreadablePast, with the place, for a file that is damaged or beyond the bounds.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -132,6 +133,7 @@ class Things(dict[str, str]):
         return self._memory.access.create(self["fresh"], workspaces=["novel"]).grant.id
 
 
+PAST = b64encode(b'{"type":"entity","name":"Ines","entityType":"p","observations":["keeps the light"]}').decode()
 # What a good call of each verb says: the values of its path, and the rest. A verb that is not here fails the test.
 EXAMPLES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "memory_read": ({}, {"query": "what is the word of the day?"}),
@@ -192,6 +194,7 @@ EXAMPLES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "job_get": ({"id": "{queued}"}, {}),
     "job_retry": ({"id": "{over}"}, {}),
     "job_cancel": ({"id": "{queued}"}, {}),
+    "past_import": ({}, {"name": "memory.jsonl", "data": PAST}),
     "grant_list": ({}, {}),
     "grant_create": ({}, {"name": "{fresh}", "workspaces": ["novel"]}),
     "grant_revoke": ({"id": "{grant}"}, {}),

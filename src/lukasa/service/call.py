@@ -31,6 +31,7 @@ from lukasa.ports import (
     Embedder,
     LogFile,
     NoticeChannel,
+    PastReader,
     ProjectFiles,
     Projects,
     Span,
@@ -63,6 +64,7 @@ class CallContext(Sight, frozen=True, kw_only=True):
     embedder: Embedder | None
     clock: Clock
     transcripts: Callable[[], TranscriptReader] | None = None  # opened when a session file is read
+    past: Callable[[], PastReader] | None = None  # opened when what another program remembers is brought in
     parser: Callable[[], DocumentParser] | None = None  # opened when a document is read
     splitter: Splitter | None = None  # cuts a document into passages
     prompts: Path | None = None  # the folder of the owner's own prompts

@@ -14,6 +14,7 @@ from lukasa.service.corpus.corpus_methods import CorpusMethods
 from lukasa.service.curation.curation_methods import CurationMethods
 from lukasa.service.entries.entry_methods import EntryMethods
 from lukasa.service.jobs.job_methods import JobMethods
+from lukasa.service.past.past_methods import PastMethods
 from lukasa.service.retrieval.read_methods import ReadMethods
 from lukasa.service.sessions.session_methods import SessionMethods
 from lukasa.spec.types import TALK_KEYS, MemorySpec
@@ -28,6 +29,7 @@ class Workspace(
     CurationMethods,
     JobMethods,
     AdminMethods,
+    PastMethods,
     frozen=True,
 ):
     """One workspace: put, read, context and every other verb, for one actor in one scope."""

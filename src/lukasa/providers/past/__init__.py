@@ -56,12 +56,12 @@ FORMATS = (
 class PastFiles:
     """Reads what other programs remember, from files on this machine."""
 
-    def recognise(self, path: str) -> str:
-        with closing(Bundle(path)) as bundle:
+    def recognise(self, path: str, called: str = "") -> str:
+        with closing(Bundle(path, called)) as bundle:
             return _format(bundle, "").name
 
-    def read(self, path: str, format: str = "") -> Iterator[Past]:
-        with closing(Bundle(path)) as bundle:
+    def read(self, path: str, format: str = "", called: str = "") -> Iterator[Past]:
+        with closing(Bundle(path, called)) as bundle:
             yield from _format(bundle, format).read(bundle)
 
 
@@ -75,6 +75,6 @@ def _format(bundle: Bundle, named: str) -> Format:
     found = next((one for one in FORMATS if one.fits(bundle)), None)
     if found is None:
         raise UnreadablePast(
-            f"{bundle.path!r} is in no format that is understood", fix=f"an import understands: {understood}"
+            f"{bundle.shown!r} is in no format that is understood", fix=f"an import understands: {understood}"
         )
     return found

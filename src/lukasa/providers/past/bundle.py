@@ -32,8 +32,9 @@ _PIECE = 2**20
 class Bundle:
     """The files at a path, by their names relative to it, with `/`."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, called: str = "") -> None:
         self.path = os.path.abspath(os.path.expanduser(path))
+        self.shown = called or self.path  # what provenance and errors say: a file that was sent has no path
         self._zip: zipfile.ZipFile | None = None
         self._left = MOST_UNPACKED
         self._entries: dict[str, zipfile.ZipInfo] = {}
@@ -92,18 +93,18 @@ class Bundle:
             entries = self._zip.infolist()
         except (zipfile.BadZipFile, ValueError, NotImplementedError, EOFError, OSError) as error:
             raise UnreadablePast(
-                f"the archive {self.path!r} is damaged or only part of one", fix="download it again"
+                f"the archive {self.shown!r} is damaged or only part of one", fix="download it again"
             ) from error
         if len(entries) > MOST_FILES:
             raise UnreadablePast(
-                f"the archive {self.path!r} holds more than {MOST_FILES:,} files", fix="import a smaller archive"
+                f"the archive {self.shown!r} holds more than {MOST_FILES:,} files", fix="import a smaller archive"
             )
         for entry in entries:
             if entry.is_dir():
                 continue
             if entry.filename in self._entries:
                 raise UnreadablePast(
-                    f"the archive {self.path!r} has two files called {entry.filename[:200]!r}", fix="download it again"
+                    f"the archive {self.shown!r} has two files called {entry.filename[:200]!r}", fix="download it again"
                 )
             self._entries[entry.filename] = entry
             yield entry.filename
@@ -121,7 +122,11 @@ class Bundle:
     def place(self, name: str) -> str:
         """Return where a file is, for provenance and errors."""
         if self._zip is not None:
-            return f"{self.path} › {name}"
+            return f"{self.shown} › {name}"
+        return os.path.join(self.shown, *name.split("/")) if self.is_folder else self.shown
+
+    def file(self, name: str) -> str:
+        """Return the path of a file that is no part of an archive."""
         return os.path.join(self.path, *name.split("/")) if self.is_folder else self.path
 
     def modified(self, name: str) -> datetime | None:
@@ -129,7 +134,7 @@ class Bundle:
         try:
             if self._zip is not None:
                 return datetime(*self._entries[name].date_time, tzinfo=UTC)
-            return datetime.fromtimestamp(os.stat(self.place(name)).st_mtime, UTC)
+            return datetime.fromtimestamp(os.stat(self.file(name)).st_mtime, UTC)
         except (OSError, ValueError, KeyError):
             return None
 
@@ -153,7 +158,7 @@ class Bundle:
             return b""
 
     def _opened(self, name: str, most: int, *, whole: bool = True) -> bytes:
-        path = self.place(name)
+        path = self.file(name)
         try:
             # A link in a folder may lead anywhere; the path that a person names may be a link.
             follow = 0 if self.is_file else os.O_NOFOLLOW

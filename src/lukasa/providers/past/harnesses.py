@@ -104,7 +104,7 @@ def _recorded(bundle: Bundle, names: Sequence[str]) -> Iterator[tuple[str, Recor
     for name in names:
         place = bundle.place(name)
         try:
-            found = reader.read(place)
+            found = reader.read(bundle.file(name))
         except InvalidInput as error:
             yield name, PastSkipped(place, error.message)
             continue
@@ -125,4 +125,4 @@ def fits_session(bundle: Bundle) -> bool:
 
 
 def read_session(bundle: Bundle) -> Iterator[PastTalk]:
-    yield PastTalk(FileReader().read(bundle.path), bundle.path)
+    yield PastTalk(FileReader().read(bundle.path), bundle.shown)

@@ -18,7 +18,7 @@ def _stores(bundle: Bundle) -> list[str]:
         return []
     names = bundle.names if bundle.is_file else bundle.ending(".db", ".sqlite", ".sqlite3")
     return [
-        name for name in names if bundle.head(name, 16).startswith(databases.MAGIC) and _is_store(bundle.place(name))
+        name for name in names if bundle.head(name, 16).startswith(databases.MAGIC) and _is_store(bundle.file(name))
     ]
 
 
@@ -33,7 +33,7 @@ def fits(bundle: Bundle) -> bool:
 def read(bundle: Bundle) -> Iterator[PastStatement]:
     for name in _stores(bundle):
         path = bundle.place(name)
-        for row in databases.rows(path, "store", _COLUMNS):
+        for row in databases.rows(bundle.file(name), "store", _COLUMNS):
             namespace, key = str(row["prefix"]), str(row["key"])
             item = f"{namespace}/{key}"
             raw = row["value"]

@@ -46,7 +46,7 @@ def _collections(bundle: Bundle) -> list[str]:
 
 
 def _history(bundle: Bundle) -> list[str]:
-    return [name for name in bundle.called("history.db") if _is_history(bundle.place(name))]
+    return [name for name in bundle.called("history.db") if _is_history(bundle.file(name))]
 
 
 def _is_points(path: str) -> bool:
@@ -68,22 +68,22 @@ def read(bundle: Bundle) -> Iterator[PastStatement]:
         if not bundle.head(name).startswith(databases.MAGIC):
             yield from _exported(bundle, name)
         elif _is_points(bundle.path):
-            yield from _points(bundle.path, os.path.basename(os.path.dirname(bundle.path)))
+            yield from _points(bundle.path, os.path.basename(os.path.dirname(bundle.path)), bundle.shown)
         elif _is_chroma(bundle.path):
-            yield from _chroma(bundle.path)
+            yield from _chroma(bundle.path, bundle.shown)
         else:
-            yield from _told(bundle.path)
+            yield from _told(bundle.path, bundle.shown)
         return
     stores = 0
     for name in _collections(bundle):
         stores += 1
-        yield from _points(bundle.place(name), name.split("/")[-2])
+        yield from _points(bundle.file(name), name.split("/")[-2], bundle.place(name))
     for name in bundle.called(_CHROMA):
         stores += 1
-        yield from _chroma(bundle.place(name))
+        yield from _chroma(bundle.file(name), bundle.place(name))
     if not stores:  # a history beside a store tells the same again
         for name in _history(bundle):
-            yield from _told(bundle.place(name))
+            yield from _told(bundle.file(name), bundle.place(name))
 
 
 def _exported(bundle: Bundle, name: str) -> Iterator[PastStatement]:
@@ -123,19 +123,19 @@ def _statement(place: str, id: str, about: Mapping[str, Any], text: object) -> I
     )
 
 
-def _points(path: str, collection: str) -> Iterator[PastStatement]:
+def _points(path: str, collection: str, place: str) -> Iterator[PastStatement]:
     for number, row in enumerate(databases.rows(path, "points", ("id", "point"), "id"), 1):
         point = row["point"]
         found = pickled.fields(point) if isinstance(point, bytes) else {}
         payload = found.get("payload")
         if not found:
-            raise malformed(f"{path}: point {number}", "it is not a point of Qdrant's local store")
+            raise malformed(f"{place}: point {number}", "it is not a point of Qdrant's local store")
         if isinstance(payload, Mapping):
             text = payload.get("data") or payload.get("memory") or payload.get("text")
-            yield from _statement(f"{path} › {collection}", str(found.get("id") or number), payload, text)
+            yield from _statement(f"{place} › {collection}", str(found.get("id") or number), payload, text)
 
 
-def _chroma(path: str) -> Iterator[PastStatement]:
+def _chroma(path: str, place: str) -> Iterator[PastStatement]:
     """Yield the memories of a Chroma store: the payload of each embedding is in rows of its own."""
     names: dict[Any, str] = {}
     if databases.columns(path, "embeddings"):
@@ -150,10 +150,10 @@ def _chroma(path: str) -> Iterator[PastStatement]:
         payloads.setdefault(row["id"], {})[str(row["key"])] = value
     for id, payload in payloads.items():
         text = payload.get("data") or payload.get("memory") or payload.get("chroma:document")
-        yield from _statement(path, names.get(id, str(id)), payload, text)
+        yield from _statement(place, names.get(id, str(id)), payload, text)
 
 
-def _told(path: str) -> Iterator[PastStatement]:
+def _told(path: str, place: str) -> Iterator[PastStatement]:
     """Yield the memories that a history ends with."""
     wanted = ("memory_id", "event", "new_memory", "new_value", "created_at", "updated_at", "is_deleted", "actor_id")
     last: dict[str, dict[str, Any]] = {}
@@ -161,4 +161,4 @@ def _told(path: str) -> Iterator[PastStatement]:
         last[str(row["memory_id"])] = row
     for id, row in last.items():
         if str(row["event"]).upper() != "DELETE" and not row["is_deleted"]:
-            yield from _statement(path, id, row, row["new_memory"] or row["new_value"])
+            yield from _statement(place, id, row, row["new_memory"] or row["new_value"])

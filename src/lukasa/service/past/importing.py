@@ -10,15 +10,18 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lukasa.model.errors import InvalidInput
 from lukasa.model.past import PastSkipped, PastStatement
 from lukasa.model.secrets import redact
 from lukasa.model.text import storable
 from lukasa.ports import Past, PastReader, PastTalk
+from lukasa.service import inputs
+from lukasa.service.call import CallContext
 from lukasa.service.past import statements
 from lukasa.service.sessions import transcripts
 from lukasa.service.workspace import Workspace
@@ -97,6 +100,7 @@ class Import(Struct, frozen=True):
     since: datetime | None = None
     tier: str | None = None
     mine: bool = False
+    called: str = ""  # the name of a file that was sent, and has no path of its own
 
     def plan(self) -> Brought:
         """Read everything and write nothing: what there is, and how much of it is new."""
@@ -107,7 +111,7 @@ class Import(Struct, frozen=True):
         return self._run(False, watch)
 
     def _run(self, dry: bool, watch: Callable[[], None]) -> Brought:
-        done = Brought(self.format, self.path, dry)
+        done = Brought(self.format, self.called or self.path, dry)
         waiting: dict[str, list[PastStatement]] = {}
         seen: set[tuple[str, str]] = set()
         for one in self._within(done):
@@ -136,7 +140,7 @@ class Import(Struct, frozen=True):
 
     def _within(self, done: Brought) -> Iterator[Past]:
         """Yield what the file holds, from the day that was asked for on."""
-        for one in self.reader.read(self.path, self.format):
+        for one in self.reader.read(self.path, self.format, self.called):
             if isinstance(one, PastStatement) and not storable(one.text).strip():
                 continue
             if self.since is not None and not isinstance(one, PastSkipped):
@@ -180,6 +184,38 @@ class Import(Struct, frozen=True):
         done.memories.update(outcomes)
         fresh = (one for one, outcome in zip(whole, outcomes, strict=True) if outcome != statements.KNOWN)
         done.secrets += sum(redact(one.text)[1] for one in fresh)
+
+
+class _Here:
+    """One workspace, which takes all."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    def named(self, folder: str) -> str:
+        return self._workspace.name
+
+    def found(self, name: str) -> Workspace:
+        return self._workspace
+
+    made = found
+
+
+def into(ctx: CallContext, path: str, **how: Any) -> Import:
+    """Return an import of a file or folder into the workspace of a context."""
+    ctx.require_author("import what another program remembers")
+    if ctx.past is None:
+        raise InvalidInput("this memory cannot read files of other programs", fix="open memory with `Lukasa.open`")
+    reader, called = ctx.past(), str(how.get("called") or "")
+    since = how.pop("since", None)
+    return Import(
+        reader,
+        path,
+        how.pop("format", "") or reader.recognise(path, called),
+        _Here(Workspace(ctx)),
+        inputs.moment(since, "since") if since is not None else None,
+        **how,
+    )
 
 
 def _clean(one: PastStatement) -> PastStatement:

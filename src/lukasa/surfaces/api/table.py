@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from lukasa.surfaces.api import admin_verbs, conversation_verbs, curation_verbs, memory_verbs, overview_verbs
+from lukasa.surfaces.api import (
+    admin_verbs,
+    conversation_verbs,
+    curation_verbs,
+    memory_verbs,
+    overview_verbs,
+    past_verbs,
+)
 from lukasa.surfaces.api.verb import Verb
 
 VERBS: tuple[Verb, ...] = (
@@ -11,5 +18,6 @@ VERBS: tuple[Verb, ...] = (
     *conversation_verbs.VERBS,
     *overview_verbs.VERBS,
     *admin_verbs.VERBS,
+    *past_verbs.VERBS,
 )
 BY_NAME = {verb.name: verb for verb in VERBS}
