@@ -13,6 +13,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from langgraph.store.sqlite import SqliteStore
+
 from tests.helpers import sessions
 
 DAY = datetime(2025, 3, 1, 12, tzinfo=UTC)
@@ -308,21 +310,12 @@ def mem0_history(folder: Path) -> Past:
 
 
 def langgraph_store(folder: Path) -> Past:
+    """A store that LangGraph's own library has written."""
     path = folder / "store.db"
-    with sqlite3.connect(path) as db:
-        db.execute(
-            "CREATE TABLE store (prefix text NOT NULL, key text NOT NULL, value text NOT NULL, created_at TIMESTAMP, "
-            "updated_at TIMESTAMP, expires_at TIMESTAMP, ttl_minutes REAL, PRIMARY KEY (prefix, key))"
-        )
-        for key, value in (
-            ("a", {"text": "Writes with a fountain pen"}),
-            ("b", {"kind": "Memory", "content": {"content": "Reads Borges"}}),
-        ):
-            db.execute(
-                "INSERT INTO store (prefix, key, value, created_at, updated_at) VALUES ('memories.ana', ?, ?, ?, ?)",
-                (key, json.dumps(value), "2025-03-01 12:00:00", "2025-03-01 12:00:00"),
-            )
-    db.close()
+    with SqliteStore.from_conn_string(str(path)) as store:
+        store.setup()
+        store.put(("memories", "ana"), "a", {"text": "Writes with a fountain pen"})
+        store.put(("memories", "ana"), "b", {"kind": "Memory", "content": {"content": "Reads Borges"}})
     return Past(path, "langgraph", 2, holds="Reads Borges", place="item memories.ana/b")
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from lukasa.model.past import PastStatement, moment_of
 from lukasa.ports import PastTalk
-from lukasa.providers.past.bundle import Bundle, malformed
+from lukasa.providers.past.bundle import Bundle, malformed, parsed
 from lukasa.providers.past.markdown import sections, tag
 from lukasa.providers.transcripts.recording_builder import RecordingBuilder, brief, label, texts
 
@@ -40,6 +40,8 @@ def fits(bundle: Bundle) -> bool:
 def read(bundle: Bundle) -> Iterator[PastStatement | PastTalk]:
     for name in _files(bundle):
         data, place, at = bundle.json(name), bundle.place(name), bundle.modified(name)
+        if isinstance(data, str):  # some of these files hold their JSON as a text in JSON
+            data = parsed(data.encode(), place)
         if not isinstance(data, Mapping):
             raise malformed(place, "it is not an object")
         agents = data.get("agents")

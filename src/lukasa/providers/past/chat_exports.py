@@ -248,11 +248,12 @@ def _claude_memories(bundle: Bundle, name: str, titles: Mapping[str, str]) -> It
         named |= {str(key): said for key, said in ofprojects.items()} if isinstance(ofprojects, Mapping) else {}
         for key, said in named.items():
             title = "" if key == "conversations" else titles.get(key, key)
+            bold = ""
             for one in statements(said) if isinstance(said, str) else ():
-                words = _heading_of(one.text)
-                if words:
+                if words := _heading_of(one.text):
+                    bold = words
                     continue
-                heading = one.headings[-1] if one.headings else ""
+                heading = bold or (one.headings[-1] if one.headings else "")
                 about = {**({"project": title} if title else {}), **({"section": heading} if heading else {})}
                 tags = tuple(found for found in (tag(title), tag(heading)) if found)
                 item = f"{'memory' if not title else 'memory of project ' + title}, line {one.line}"

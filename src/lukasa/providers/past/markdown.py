@@ -22,11 +22,16 @@ MOST_WHOLE = 2_000  # characters of a page that stays one statement
 
 
 class Said(NamedTuple):
-    """A statement of a page: the line where it begins, the headings above it, and its words."""
+    """A statement of a page: the line where it begins, the headings above it, and its words.
+
+    `lead` is the line that announces the list which an item is of, as in "When you write tests:".
+    """
 
     line: int
     headings: tuple[str, ...]
     text: str
+    item: bool = False
+    lead: str = ""
 
 
 class Page(NamedTuple):
@@ -72,7 +77,21 @@ def _bare(value: str) -> str:
 
 
 def statements(text: str, first: int = 1) -> Iterator[Said]:
-    """Yield the statements of a page."""
+    """Yield the statements of a page. A line that only announces a list is no statement of its own."""
+    found = list(_blocks(text, first))
+    lead = ""
+    for number, said in enumerate(found):
+        if not said.item:
+            after = found[number + 1] if number + 1 < len(found) else None
+            announces = said.text.endswith(":") and "\n" not in said.text
+            lead = said.text.rstrip(": ") if announces and after is not None and after.item else ""
+            if lead:
+                continue
+        yield said._replace(lead=lead)
+
+
+def _blocks(text: str, first: int) -> Iterator[Said]:
+    """Yield the items and paragraphs of a page."""
     headings: list[str] = []
     block: list[str] = []
     begun, fence, item = 0, "", False
@@ -81,7 +100,7 @@ def statements(text: str, first: int = 1) -> Iterator[Said]:
     def ended() -> Iterator[Said]:
         said = _dedented(block).strip()
         if said and not _INCLUDE.fullmatch(said):
-            yield Said(begun, tuple(one for one in headings if one), said)
+            yield Said(begun, tuple(one for one in headings if one), said, item)
         block.clear()
 
     lines = plain.split("\n")

@@ -11,6 +11,7 @@ mem0's words are those of the model that extracted them. A payload has the text 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -23,6 +24,8 @@ NAME = "mem0"
 TITLE = "mem0: its JSON export, a local Qdrant or Chroma folder, or history.db"
 _POINTS = "storage.sqlite"
 _CHROMA = "chroma.sqlite3"
+_MEMORY = re.compile(rb'"memory"\s*:\s*"')
+_WRAPPED = re.compile(rb'\{\s*"(?:results|memories|data|count|next|previous|relations)"')
 _OWN = ("mem0migrations",)  # a collection about the user of mem0, not about what they said
 _ABOUT = ("user_id", "agent_id", "run_id", "actor_id", "app_id")
 
@@ -37,7 +40,7 @@ def fits(bundle: Bundle) -> bool:
     if head.startswith(databases.MAGIC):
         return bool(_is_chroma(bundle.path) or _is_history(bundle.path) or _is_points(bundle.path))
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
-    return start[:1] in (b"[", b"{") and b'"memory"' in head and (b'"id"' in head or b'"results"' in head)
+    return (start[:1] == b"[" or _WRAPPED.match(start) is not None) and _MEMORY.search(head) is not None
 
 
 def _collections(bundle: Bundle) -> list[str]:

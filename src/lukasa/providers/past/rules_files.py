@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from lukasa.model.past import PastStatement
 from lukasa.model.values import Kind
 from lukasa.providers.past.bundle import Bundle
-from lukasa.providers.past.markdown import MOST_WHOLE, page, sections, statements, tag
+from lukasa.providers.past.markdown import MOST_WHOLE, Said, page, sections, statements, tag
 
 NAME = "rules"
 TITLE = "files with rules for agents: CLAUDE.md, AGENTS.md, .cursorrules, .cursor/rules/*.mdc"
@@ -71,7 +71,7 @@ def rules(bundle: Bundle, name: str, format: str = NAME, folder: str = "") -> It
             rule=True,
             tags=_tags(said.headings),
             folder=folder,
-            about={**about, **_section(said.headings)},
+            about={**about, **_section(said)},
         )
 
 
@@ -108,7 +108,7 @@ def memories(
                 by=by,
                 tags=_tags(said.headings),
                 folder=folder,
-                about={**about, **({"name": title} if title else {}), **_section(said.headings)},
+                about={**about, **({"name": title} if title else {}), **_section(said)},
             )
 
 
@@ -118,5 +118,6 @@ def _tags(headings: Sequence[str]) -> tuple[str, ...]:
     return (last,) if last else ()
 
 
-def _section(headings: Sequence[str]) -> dict[str, str]:
-    return {"section": " › ".join(headings)[:300]} if headings else {}
+def _section(said: Said) -> dict[str, str]:
+    above = [*said.headings, *([said.lead] if said.lead else [])]
+    return {"section": " › ".join(above)[:300]} if above else {}
