@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from lukasa.service.admin.page_folder import Pages
     from lukasa.service.admin.portable import ImportPlan, Portable, What, Whole
     from lukasa.service.admin.projects import ProjectBook
+    from lukasa.service.admin.removing import AccountRemoval, Removal, Removed, Ways
     from lukasa.service.curation.decision_records import Decisions
     from lukasa.service.jobs.worker import Crew, Tell, Worker
     from lukasa.service.past.importing import Import
@@ -391,7 +392,7 @@ class Lukasa:
                 fits=self._require_room,
                 clock=self._clock,
                 origin=self._origin,
-                program=f"lukasa {import_module('lukasa').__version__}",
+                program="lukasa",
             )
         )
 
@@ -408,6 +409,39 @@ class Lukasa:
     def export_pages(self, folder: str | Path, workspace: str = DEFAULT_WORKSPACE, *, sensitive: bool = False) -> Pages:
         """Write a workspace as a new folder of Markdown pages; secrets are masked, unless they are asked for."""
         return self.portable.pages(Path(folder).expanduser(), workspace, sensitive=sensitive)
+
+    def rename_workspace(self, name: str, to: str) -> WorkspaceInfo:
+        """Give a workspace another name; its id and all that it holds stay."""
+        return admin.removing.rename(self._ways(), self.portable.existing(name), to)
+
+    def merge_plan(self, name: str, into: str) -> ImportPlan:
+        """Return what `merge_workspaces` would do, and do nothing."""
+        with self._taken_out(name, into) as file:
+            return self.portable.plan(file, into=into)
+
+    def merge_workspaces(self, name: str, into: str, *, confirm: str = "") -> ImportPlan:
+        """Merge all of a workspace into another one, as an import of its export does. The first one stays as it is."""
+        with self._taken_out(name, into) as file:
+            return self.portable.run(file, into=into, confirm=confirm)
+
+    def _taken_out(self, name: str, into: str) -> ExportFile:
+        """Return an export of a workspace in a file that has no name."""
+        if name == into:
+            raise InvalidInput("a workspace cannot be merged into itself", fix="name two workspaces")
+        self.portable.existing(into)
+        stream = import_module("tempfile").TemporaryFile()
+        self.portable.write(stream, what="workspace", workspace=name)
+        stream.seek(0)
+        opened: ExportFile = import_module("lukasa.storage.export_file").ExportFile(stream, f"workspace {name[:60]}")
+        return opened
+
+    def removal_plan(self, name: str) -> Removal:
+        """List all that goes if a workspace is removed for good, and remove nothing."""
+        return admin.removing.plan(self._ways(), self.portable.existing(name))
+
+    def remove_workspace(self, name: str, *, confirm: str) -> Removed:
+        """Remove a workspace for good, with its files; `confirm` repeats the digest of the plan. There is no undo."""
+        return admin.removing.execute(self._ways(), self.portable.existing(name), confirm)
 
     def import_plan(self, path: str | Path, *, into: str = "", trust: Trust = Trust.AUTHOR) -> ImportPlan:
         """Return what `import_file` would do with an export, and do nothing."""
@@ -518,6 +552,40 @@ class Lukasa:
         _require_whole(self.settings.data)
         _require_account(self.settings.data)
         return SqliteStore(self.settings.account, role="account", create=True)
+
+    def _ways(self) -> Ways:
+        made: Ways = admin.removing.Ways(
+            account=self._account,
+            open=lambda info: self._pages(info.id, "workspace", self._open_context(info).local),
+            threads=lambda info: self._threads(info, self._spec_of(info)),
+            files=lambda info: folders.count_files(self.settings.data / "workspaces" / info.id, but=MEMORY_FILES),
+            drop=self._drop_store,
+            sweep=self._sweep,
+            clock=self._clock,
+            origin=self._origin,
+        )
+        return made
+
+    def _drop_store(self, info: WorkspaceInfo) -> None:
+        """Remove the store of a workspace, and all of its files."""
+        store = self._stores.pop(info.id, None)
+        if store is not None:
+            store.close()
+        if self._folder(info, self._spec_of(info)) is None:
+            return
+        if self._database is not None:
+            found = import_module("lukasa.storage.postgres.transfer")
+            found.DatabaseMemory(self._database, self._account_id, self.settings.account_name).remove_store(info.id)
+        folders.remove_tree(self.settings.data / "workspaces" / info.id)
+
+    def _sweep(self) -> bool:
+        """Rewrite the files that may still hold what was removed; return whether none does."""
+        if self._database is None:
+            return self._account.purge_files()
+        swept: bool = import_module("lukasa.storage.postgres.rewriting").rewrite(
+            self._database, large=False, whole=True
+        )
+        return swept
 
     def _spec_of(self, info: WorkspaceInfo) -> MemorySpec:
         return _parsed(up_to_date(info.spec_toml), info.name)
@@ -773,6 +841,43 @@ def import_whole(settings: Settings, file: ExportFile, tell: Callable[[int], Non
         return done
     finally:
         target.close()
+
+
+def account_removal(settings: Settings) -> AccountRemoval:
+    """Return the removal of the account that the settings name. Nothing of it may be open."""
+    place = _memory_at(settings.database, settings.data, settings.account_name)
+    data = settings.data
+
+    def mine(ids: Sequence[str]) -> list[Path]:
+        every = [data / "workspaces" / id for id in ids]
+        return every if settings.database else [data / "workspaces", data / "prompts"]
+
+    def drop_files(ids: Sequence[str]) -> None:
+        for folder in mine(ids):
+            folders.remove_tree(folder)
+        if not settings.database:
+            folders.remove_tree(data / "account")
+
+    def sweep() -> bool:
+        if not settings.database:
+            return True
+        database = _open_database(settings.database)
+        try:
+            swept: bool = import_module("lukasa.storage.postgres.rewriting").rewrite(database, large=False, whole=True)
+            return swept
+        finally:
+            database.close()
+
+    made: AccountRemoval = admin.removing.AccountRemoval(
+        place,
+        require_unused=lambda: None if settings.database else folders.require_closed(data),
+        threads=lambda id: _threads_at(settings.database, data / "workspaces" / id),
+        files=lambda ids: sum(folders.count_files(folder, but=MEMORY_FILES) for folder in mine(ids)),
+        drop_files=drop_files,
+        sweep=sweep,
+        beside=not settings.database,
+    )
+    return made
 
 
 def _memory_at(url: str, data: Path, account: str) -> Any:

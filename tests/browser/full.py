@@ -22,7 +22,7 @@ from lukasa.storage.operations import (
     Spend,
 )
 
-VIEWS = "overview browse add pages conversations inbox context jobs log telemetry scrub access".split()
+VIEWS = "overview browse add pages conversations inbox context jobs log telemetry transfer scrub access".split()
 
 
 def furnish(memory: Lukasa, workspace: str, texts: list[str]) -> list[str]:

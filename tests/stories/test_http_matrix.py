@@ -9,6 +9,7 @@ from datetime import timedelta
 from itertools import count
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from starlette.routing import Mount, Route
@@ -32,6 +33,7 @@ _COUNT = count()
 NOT_VERBS = {"health", "openapi", "event_stream", "page", "session_enter", "session_show", "session_leave", "assets"}
 NOT_VERBS.add("mcp")  # whose tools test_mcp_tools goes through
 NOT_VERBS |= {"live", "ready", "metrics"}  # which test_operating goes through
+NOT_VERBS |= {"export", "export_workspace", "import"}  # which test_portable_http goes through
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,15 @@ class Things(dict[str, str]):
         self._world.ctx.apply(self._world.ctx.local, CancelJob(self["queued"], "for the test"))
         return self["queued"]
 
+    def _merge(self) -> str:
+        return self._memory.merge_plan("novel", "other").digest
+
+    def _doomed(self) -> str:
+        return self._memory.workspace(f"doomed {self['fresh']}").name
+
+    def _removal(self) -> str:
+        return self._memory.removal_plan(self["doomed"]).digest
+
     def _grant(self) -> str:
         return self._memory.access.create(self["fresh"], workspaces=["novel"]).grant.id
 
@@ -198,6 +209,11 @@ EXAMPLES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "grant_list": ({}, {}),
     "grant_create": ({}, {"name": "{fresh}", "workspaces": ["novel"]}),
     "grant_revoke": ({"id": "{grant}"}, {}),
+    "workspace_rename": ({}, {"name": "novel"}),
+    "workspace_merge_plan": ({}, {"into": "other"}),
+    "workspace_merge": ({}, {"into": "other", "confirm": "{merge}"}),
+    "workspace_removal_plan": ({}, {}),
+    "workspace_remove": ({}, {"confirm": "{removal}"}),
 }
 # A grant takes part in no conversation of the owner's, so these are not there for it.
 OWNERS_TALK = {"conversation_end", "conversation_archive"} | {name for name in BY_NAME if name.startswith("note_")}
@@ -219,6 +235,8 @@ def call(
         said = {**said, "tier": "customer"}
     if workspace == "desk" and verb.name == "scope_end":
         places = {"name": "customer_change"}
+    if verb.name == "workspace_remove":
+        workspace = quote(things["doomed"])
     path = "/v1" + verb.path.format(workspace=workspace, **filled(places, things))
     headers = {"if_match": "*"} if verb.version_of is not None else {}
     if scope is not None:

@@ -38,13 +38,13 @@ def test_an_agent_file_may_be_json_in_json(tmp_path: Path) -> None:
 
 def test_a_line_that_announces_a_list_is_no_statement() -> None:
     """Items keep the line that announces them; code belongs to what stands before it; includes are left out."""
-    text = "# A\n\nWhen you test:\n\n- one\n- two\n  more\n\nAlone:\n\n## B\nRun\n```sh\nmake\n```\n@other.md\n\n<!-- no -->"
+    text = "# A\n\nWhen you test:\n\n- one\n- two\n  more\n\nAlone:\n\n## B\nRun\n```sh\nmake\n```\n@o.md\n\n<!--no-->"
     found = list(statements(text))
     assert [(one.line, one.text, one.lead) for one in found] == [
         (5, "one", "When you test"),
         (6, "two\nmore", "When you test"),
         (9, "Alone:", ""),
-        (12, "Run\n```sh\nmake\n```\n@other.md", ""),
+        (12, "Run\n```sh\nmake\n```\n@o.md", ""),
     ]
     assert found[-1].headings == ("A", "B")
 

@@ -105,6 +105,24 @@ def copy_files(source: Path, target: Path, *, but: Collection[str]) -> None:
         ) from error
 
 
+def count_files(folder: Path, *, but: Collection[str]) -> int:
+    """Count the files of a folder that no store keeps; `but` names those of stores."""
+    found = (name for _, _, names in os.walk(folder) for name in names)
+    return sum(not any(name == stem or name.startswith((f"{stem}-", f"{stem}.")) for stem in but) for name in found)
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove a folder with all that is in it; nothing if there is none."""
+    try:
+        import_module("shutil").rmtree(folder)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise StoreError(
+            f"{folder} cannot be removed: {error}", fix="check its permissions, and give the same command again"
+        ) from error
+
+
 def move(source: Path, target: Path) -> None:
     """Rename a folder to a path that is free. Both are in the same parent, so the rename is atomic."""
     try:

@@ -39,6 +39,7 @@ from lukasa.storage.operations import (
     DropNotes,
     DropRivals,
     DropWatch,
+    DropWorkspace,
     Embedding,
     Emit,
     Enqueue,
@@ -103,7 +104,7 @@ def commit(rows: Rows, transaction: Transaction, secret: bytes) -> None:
             log.add(map(describe, saves, _add_entries(rows, transaction, saves)))
             continue
         for operation in group:
-            if isinstance(operation, Scrub):
+            if isinstance(operation, Scrub | DropWorkspace):
                 _scrub(rows, log, operation, secret)
             else:
                 salt = _CHANGES[type(operation)](rows, operation, transaction)
@@ -140,10 +141,13 @@ class _Log:
             self._sealed = []
 
 
-def _scrub(rows: Rows, log: _Log, given: Scrub, secret: bytes) -> None:
-    """Remove what a scrub reaches. It sees the events before it, and empties some once its own is in the log."""
+def _scrub(rows: Rows, log: _Log, given: Scrub | DropWorkspace, secret: bytes) -> None:
+    """Remove what a scrub reaches, or a workspace.
+
+    It sees the events before it, and empties some once its own is in the log.
+    """
     log.write()
-    operation = removal.take(rows, given)
+    operation = removal.take(rows, given) if isinstance(given, Scrub) else removal.take_workspace(rows, given)
     log.add([describe(operation, secret)])
     log.write()
     removal.redact(rows, operation, log.seq)

@@ -265,6 +265,21 @@ class Scrub(Struct, frozen=True):
         return EventDraft(SCRUBBED, subject, {**self.about, **detail, "redacted": self.redacted.plain()})
 
 
+class DropWorkspace(Struct, frozen=True):
+    """Take a workspace off the account's list for good, and empty the events that name it. Its store goes first.
+
+    `about` goes into the event, which vouches for those that it empties as that of a scrub does.
+    """
+
+    id: str
+    about: Mapping[str, Any] = field(default_factory=dict)
+    redacted: Redacted = Redacted()
+
+    def draft(self) -> EventDraft:
+        detail = {"mode": "workspace", "scope": {"workspace": self.id}, "redacted": self.redacted.plain()}
+        return EventDraft(SCRUBBED, self.id, {**self.about, **detail})
+
+
 class Embedding(Struct, frozen=True):
     model: EmbeddingModel
     vector: Vector
@@ -488,6 +503,7 @@ Operation = (
     | DropNotes
     | LinkAction
     | SaveWorkspace
+    | DropWorkspace
     | SaveItem
     | SaveItemVectors
     | DropItem
@@ -556,7 +572,7 @@ def describe(operation: Operation, salt: bytes) -> EventDraft | None:
             return EventDraft(action, grant.id, detail)
         case Record(draft):
             return draft
-        case Scrub():
+        case Scrub() | DropWorkspace():
             return operation.draft()
         case _:
             return _of_a_session(operation, salt)

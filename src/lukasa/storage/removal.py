@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
@@ -13,13 +14,14 @@ from lukasa.model.scrub import Extent, Holdings, KeptRow, manifest_digest
 from lukasa.model.timestamps import micros
 from lukasa.storage import job_queue, row_rules, tables
 from lukasa.storage.backend import Rows
-from lukasa.storage.operations import Scrub
+from lukasa.storage.operations import DropWorkspace, Scrub
 from lukasa.storage.tables import Purged
 
 FILES = Purged("")  # says that the engine's files may still hold what was scrubbed
 _NOTES = ("note.written", "note.cleared")
 _REFUSALS = ("entry.discarded", "entry.refused")
 _LINKED = "action.linked"
+_EVER = datetime(9999, 1, 1, tzinfo=UTC)
 
 
 def holdings(rows: Rows, extent: Extent) -> Holdings:
@@ -165,11 +167,23 @@ def _drop_copies(rows: Rows) -> None:
     rows.empty_wordy_telemetry()
 
 
-def redact(rows: Rows, operation: Scrub, seq: int) -> None:
+def take_workspace(rows: Rows, operation: DropWorkspace) -> DropWorkspace:
+    """Take a workspace off the list, with what the ledger says of it."""
+    id = operation.id
+    if not rows.delete(tables.WORKSPACES.one, id):
+        raise row_rules.missing("workspace", id)
+    rows.delete(tables.DISCLOSURES_BEFORE, _EVER, id)
+    going = [event for event in rows.select(tables.EVENTS_OF_SUBJECTS, [id]) if may_be_emptied(event)]
+    return replace(operation, redacted=redaction(going))
+
+
+def redact(rows: Rows, operation: Scrub | DropWorkspace, seq: int) -> None:
     """Empty the events that the scrub's own event, which is number `seq`, vouches for; and note what is left to do."""
     ranges: Sequence[tuple[int, int]] = operation.redacted.ranges
     if ranges:
         rows.redact_events(ranges, seq)
     rows.save(tables.PURGED, FILES)
+    if isinstance(operation, DropWorkspace):
+        return
     if operation.extent.purges and operation.extent.conversation is not None:
         rows.save(tables.PURGED, Purged(operation.extent.conversation))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -25,6 +25,10 @@ from lukasa.service.instrument import running, verb
 from lukasa.service.workspace import Workspace
 from lukasa.storage.operations import SaveGrant, Transaction
 from lukasa.storage.port import Store
+
+if TYPE_CHECKING:
+    from lukasa.service.admin.portable import ImportPlan, Portable
+    from lukasa.service.admin.removing import Removal, Removed
 
 WORKER = "lukasa"  # the principal of background work
 _NOBODY = "0" * 64
@@ -94,6 +98,13 @@ class Workspaces(Protocol):
 
     def workspaces(self) -> list[WorkspaceInfo]: ...
     def existing(self, name: str) -> Workspace: ...
+    @property
+    def portable(self) -> Portable: ...
+    def rename_workspace(self, name: str, to: str) -> WorkspaceInfo: ...
+    def merge_plan(self, name: str, into: str) -> ImportPlan: ...
+    def merge_workspaces(self, name: str, into: str, *, confirm: str = "") -> ImportPlan: ...
+    def removal_plan(self, name: str) -> Removal: ...
+    def remove_workspace(self, name: str, *, confirm: str) -> Removed: ...
 
 
 class AccessControl(Struct, frozen=True):

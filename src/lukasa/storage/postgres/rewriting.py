@@ -23,8 +23,10 @@ _WAIT, _LONG_WAIT = 5.0, 600.0  # seconds for others to leave a table; who comes
 _PAUSE = 0.2  # seconds between two tries
 
 
-def rewrite(database: Database, *, large: bool) -> bool:
-    """Rewrite the tables, also large ones if asked. Return whether they hold nothing more of what was scrubbed before.
+def rewrite(database: Database, *, large: bool, whole: bool = False) -> bool:
+    """Rewrite the tables, also large ones if asked; with `whole`, all tables, because a store is gone.
+
+    Return whether they hold nothing more of what was scrubbed before.
 
     That is for all stores of the database, and what they had noted about it is done. It needs the owner of the tables.
     A row that an older transaction can still see is written again: then all stays noted.
@@ -33,12 +35,13 @@ def rewrite(database: Database, *, large: bool) -> bool:
         found = db.execute(sql.MAY_REWRITE).fetchone()
         if found is None or not found[0] or (found[1] > LARGEST and not large):
             return False
+        tables = [name for (name,) in db.execute(sql.EVERY_TABLE)] if whole or large else list(sql.REWRITTEN)
         wait = _LONG_WAIT if large else _WAIT
         db.execute("SET statement_timeout = 0")
         db.execute(f"SET lock_timeout = {round(wait * 1000)}".encode())
         db.execute(sql.LOCK_REWRITING)
         noted = db.execute(sql.ALL_UNSWEPT).fetchall()
-        done = all(_rewritten(db, table, 0.0 if large else wait) for table in sql.REWRITTEN)
+        done = all(_rewritten(db, table, 0.0 if large else wait) for table in tables)
         if done:
             with db.cursor() as cursor:
                 cursor.executemany(sql.SWEPT, noted)

@@ -782,6 +782,9 @@ MAY_REWRITE = f"""
 SELECT bool_and(pg_has_role(c.relowner, 'USAGE')), sum(pg_total_relation_size(c.oid))
 FROM pg_class AS c WHERE c.oid IN ({_REWRITTEN_TABLES})
 """
+EVERY_TABLE = """
+SELECT relname::text FROM pg_class WHERE relnamespace = 'lukasa'::regnamespace AND relkind = 'r' ORDER BY relname
+"""
 LOCK_REWRITING = "SELECT pg_advisory_lock(hashtextextended('lukasa rewrites its tables', 0))"
 UNLOCK_REWRITING = "SELECT pg_advisory_unlock(hashtextextended('lukasa rewrites its tables', 0))"
 ALL_UNSWEPT = "SELECT store, place FROM lukasa.unswept WHERE conversation = ''"

@@ -246,6 +246,26 @@ class DatabaseMemory:
             for name in indexes:
                 db.execute(f'DROP INDEX IF EXISTS lukasa."{name}"'.encode())
 
+    def remove_store(self, id: str) -> None:
+        """Remove the store of one workspace, with its indexes of vectors; nothing if there is none."""
+        if self._database.mark_of(id) is None:
+            return
+        indexes = self._vector_indexes(id)
+        with self._database.administering() as db:
+            try:
+                with db.transaction():
+                    db.execute("SET LOCAL search_path = lukasa")
+                    db.execute(sql.BIND, (id, ""))
+                    db.execute(sql.SET_MOVING, (_REMOVED.text(), id))
+                    db.execute(sql.CLEAR_STORE, (id,))
+            except (psycopg.errors.InsufficientPrivilege, psycopg.errors.RestrictViolation) as error:
+                raise StoreError(
+                    f"{self.where}: the user may not remove a workspace: {error.diag.message_primary}",
+                    fix="give the URL of the user who owns the schema; nothing was removed",
+                ) from error
+            for name in indexes:
+                db.execute(f'DROP INDEX IF EXISTS lukasa."{name}"'.encode())
+
     def _require_head(self, db: psycopg.Connection[Any], store: str, expected: tuple[int, str]) -> None:
         found = db.execute(sql.LOCK_HEAD, (store,)).fetchone()
         if found is None or tuple(found) != expected:

@@ -9,6 +9,7 @@ from lukasa.surfaces.api import (
     memory_verbs,
     overview_verbs,
     past_verbs,
+    workspace_verbs,
 )
 from lukasa.surfaces.api.verb import Verb
 
@@ -19,5 +20,6 @@ VERBS: tuple[Verb, ...] = (
     *overview_verbs.VERBS,
     *admin_verbs.VERBS,
     *past_verbs.VERBS,
+    *workspace_verbs.VERBS,
 )
 BY_NAME = {verb.name: verb for verb in VERBS}

@@ -55,7 +55,7 @@ def export(
     sensitive: bool,
     schema: bool,
 ) -> None:
-    """Write a workspace, or all memory, to FILE.
+    """Write a workspace, or all memory, to a file.
 
     The form is JSON Lines, with every version, the event log and the documents; docs/reference/export-format.md
     describes it. A name that ends in .gz or .zst packs it, - is stdout. Only its owner can read the file: it holds
@@ -118,7 +118,7 @@ def import_export(cli: Invocation, file: str, dry_run: bool, into: str, trust: s
                 done = portable.plan(found, into=into, trust=most, tell=tell)
             else:
                 done = portable.run(found, into=into, trust=most, confirm=confirm, tell=tell)
-        cli.emit(plain(done), _told(done))
+        cli.emit(plain(done), told(done))
 
 
 @contextmanager
@@ -169,7 +169,8 @@ def _whole(found: ExportFile, whole: Whole) -> Iterator[Line]:
         yield line(dim("  `lukasa embed` computes the vectors"))
 
 
-def _told(plan: ImportPlan) -> Iterator[Line]:
+def told(plan: ImportPlan) -> Iterator[Line]:
+    """Tell what an import did, or would do."""
     yield line(title("imported" if plan.done else "would be imported"), f"  from {plan.file}, made {plan.made_at[:19]}")
     for store in plan.stores:
         yield from _store(store)

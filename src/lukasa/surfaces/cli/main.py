@@ -76,7 +76,7 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
         "events": CommandEntry("health_commands", "List the events of the log, or verify the log."),
     },
     "Workspaces, conversations and pages": {
-        "workspace": CommandEntry("workspace_commands", "List, create and show workspaces."),
+        "workspace": CommandEntry("workspace_commands", "List, create, show, rename, merge and remove workspaces."),
         "project": CommandEntry("project_commands", "Show, set and forget the workspace of a project's folder."),
         "channel": CommandEntry("workspace_commands", "List and create channels."),
         "conversation": CommandEntry("workspace_commands", "Start, list, end and archive conversations."),
@@ -135,6 +135,7 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
             "move_command", "Move all memory of an account between a data folder and a PostgreSQL database."
         ),
         "export": CommandEntry("export_commands", "Write a workspace, or all memory, to a file."),
+        "account": CommandEntry("removal_commands", "Remove the account with everything in it."),
         "stats": CommandEntry("health_commands", "Count entries, events, jobs and the cost of models."),
         "reports": CommandEntry("health_commands", "List telemetry events, newest first."),
         "doctor": CommandEntry("health_commands", "Check the stores, and repair what can be repaired."),

@@ -18,11 +18,16 @@ from lukasa.surfaces.cli.invocation import Invocation, pass_invocation, read_tex
 from lukasa.surfaces.cli.lines import joined, when
 from lukasa.surfaces.cli.options import CliGroup
 from lukasa.surfaces.cli.output import Line, block, brief, dim, good, line, table, title
+from lukasa.surfaces.cli.removal_commands import workspace_merge, workspace_remove, workspace_rename
 
 
 @click.group(cls=CliGroup, examples=("lukasa workspace create novel", "lukasa -w novel put …"))
 def workspace() -> None:
-    """List, create and show workspaces."""
+    """List, create, show, rename, merge and remove workspaces."""
+
+
+for _command in (workspace_rename, workspace_merge, workspace_remove):
+    workspace.add_command(_command)
 
 
 @workspace.command("list", examples=("lukasa workspace list",))

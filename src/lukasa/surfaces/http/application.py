@@ -37,6 +37,7 @@ from lukasa.surfaces.http.authentication import (
 from lukasa.surfaces.http.observing import Observed, RequestLog
 from lukasa.surfaces.http.openapi import document
 from lukasa.surfaces.http.operating import QueueDepth, Readiness, operating_routes
+from lukasa.surfaces.http.portable_routes import portable_routes
 from lukasa.surfaces.http.problems import Problem, problem, safely
 from lukasa.surfaces.offload import offload
 from lukasa.surfaces.web import STATIC
@@ -101,6 +102,7 @@ def build(parts: ApplicationParts) -> ASGIApp:
         Route("/openapi.json", safely(openapi), methods=["GET"], name="openapi"),
         event_stream(authenticator, parts.closing),
         *(verb_routes.route(verb, authenticator) for verb in parts.verbs),
+        *portable_routes(authenticator),
         *parts.more(authenticator),
         *page_routes(authenticator),
     ]

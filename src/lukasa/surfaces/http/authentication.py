@@ -23,6 +23,8 @@ from lukasa.service.admin.access import AccessControl, Credential
 from lukasa.surfaces.http.problems import Problem
 
 MAX_BODY = 8_000_000
+MAX_IMPORT = 1_000_000_000  # bytes of a file that is imported: it is not held in memory
+_LARGE = "/v1/import"
 _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
@@ -77,7 +79,7 @@ class RequestFilter:
             await refusal.response()(scope, receive, _with_headers(send, cached=False))
             return
         cached = scope["path"].startswith("/assets/")
-        await self._app(scope, _bounded(receive, self._max_body), _with_headers(send, cached=cached))
+        await self._app(scope, _bounded(receive, self._most(scope)), _with_headers(send, cached=cached))
 
     def _refusal(self, scope: Scope) -> Problem | None:
         headers: dict[str, list[str]] = {}
@@ -98,9 +100,13 @@ class RequestFilter:
         if scope["method"] == "OPTIONS":
             return Problem(403, "no-cors", "no other origin may use this server", fix="use its own page, or a token")
         length = headers.get("content-length", ["0"])[0]
-        if length.isdigit() and int(length) > self._max_body:
-            return _too_large(self._max_body)
+        if length.isdigit() and int(length) > self._most(scope):
+            return _too_large(self._most(scope))
         return None
+
+    def _most(self, scope: Scope) -> int:
+        """Return how many bytes the body of a request may have."""
+        return MAX_IMPORT if scope["path"] == _LARGE else self._max_body
 
 
 def _too_large(most: int) -> Problem:

@@ -52,6 +52,17 @@ export async function send(method, path, { body, query, etag, signal, repeatable
   return answer.json();
 }
 
+/** Send a file as it is; the answer is JSON. */
+export async function upload(path, file, query = {}) {
+  const url = new URL(path, location.origin);
+  for (const [key, value] of Object.entries(query)) if (value) url.searchParams.set(key, value);
+  const headers = { Accept: "application/json", "Content-Type": "application/octet-stream", "X-CSRF-Token": csrf };
+  const answer = await fetch(url, { method: "POST", headers, body: file, credentials: "same-origin", redirect: "error" });
+  if (answer.ok) return answer.json();
+  if (answer.status === 401) dispatchEvent(new CustomEvent("signed-out"));
+  throw new Problem(answer.status, await answer.json().catch(() => ({})));
+}
+
 export const get = (path, query, options) => send("GET", path, { query, ...options });
 export const post = (path, body = {}, options) => send("POST", path, { body, ...options });
 

@@ -14,6 +14,7 @@ const VIEWS = {
   jobs: ["Jobs", "System"],
   log: ["Event log", "System"],
   telemetry: ["Telemetry", "System"],
+  transfer: ["Export and import", "System"],
   scrub: ["Scrub", "System"],
   access: ["Access", "System"],
   entry: ["Entry", ""],
