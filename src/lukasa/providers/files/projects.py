@@ -206,11 +206,16 @@ class FolderProject:
 
     @property
     def _stamp(self) -> str:
-        """Return what tells this repository from another one in the same folder."""
+        """Return what tells this repository from another one in the same folder.
+
+        A folder that is made anew may get the inode of the one before it, so the time counts when git made a file that
+        it never changes. Nobody can set that time.
+        """
         folder = self._own_folder
         with suppress(OSError):
             if folder is not None:
-                return "-".join(str(os.stat(folder / name).st_ino) for name in (".", "objects", "refs"))
+                lasting = next(name for name in ("description", "info/exclude", "objects") if (folder / name).exists())
+                return f"{os.stat(folder).st_ino}-{os.lstat(folder / lasting).st_ctime_ns}"
         return ""
 
     def revision(self) -> str:
