@@ -205,7 +205,7 @@ EXAMPLES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "job_get": ({"id": "{queued}"}, {}),
     "job_retry": ({"id": "{over}"}, {}),
     "job_cancel": ({"id": "{queued}"}, {}),
-    "past_import": ({}, {"name": "memory.jsonl", "data": PAST}),
+    "memory_import": ({}, {"name": "memory.jsonl", "data": PAST}),
     "grant_list": ({}, {}),
     "grant_create": ({}, {"name": "{fresh}", "workspaces": ["novel"]}),
     "grant_revoke": ({"id": "{grant}"}, {}),

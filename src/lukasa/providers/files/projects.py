@@ -214,7 +214,8 @@ class FolderProject:
         folder = self._own_folder
         with suppress(OSError):
             if folder is not None:
-                lasting = next(name for name in ("description", "info/exclude", "objects") if (folder / name).exists())
+                known = ("description", "info/exclude")
+                lasting = next((name for name in known if (folder / name).exists()), "objects")
                 return f"{os.stat(folder).st_ino}-{os.lstat(folder / lasting).st_ctime_ns}"
         return ""
 

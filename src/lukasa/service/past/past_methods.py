@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from lukasa.service import past
 from lukasa.service.call import Bound
+from lukasa.service.instrument import verb
 
 if TYPE_CHECKING:
     from lukasa.service.past.importing import Brought
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 class PastMethods(Bound, frozen=True):
     """Bring in files of other programs."""
 
+    @verb("memory", "import")
     def import_past(
         self,
         path: str | Path,

@@ -56,7 +56,7 @@ class PastOut(VerbOutput):
     samples: list[PastSampleOut]
 
 
-def past_import(call: Call, given: PastIn) -> PastOut:
+def memory_import(call: Call, given: PastIn) -> PastOut:
     try:
         data = base64.b64decode(given.data, validate=True)
     except (binascii.Error, ValueError):
@@ -83,7 +83,7 @@ def past_import(call: Call, given: PastIn) -> PastOut:
 
 VERBS = (
     Verb(
-        "past_import",
+        "memory_import",
         "Import what another program remembers from one file: its format is recognised, memories are kept word for "
         "word, and conversations are stored for a worker to observe. A second import of the same file changes nothing.",
         Capability.WRITE,
@@ -91,7 +91,7 @@ VERBS = (
         "/workspaces/{workspace}/past",
         PastIn,
         PastOut,
-        past_import,
+        memory_import,
         mutates=True,
         owner_only=True,
         tool=False,
