@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from lukasa import Lukasa
+from lukasa import Lukasa, Memo
+from lukasa.model.errors import InvalidInput, Refused
 from tests.helpers import pasts
 from tests.helpers.cli import Shell
 from tests.helpers.pasts import MADE
@@ -307,3 +308,23 @@ def test_half_of_an_archive_is_refused(tmp_path: Path) -> None:
     data = bytearray(made.getvalue())
     (tmp_path / "cut.zip").write_bytes(data[: len(data) // 2])
     assert Shell(tmp_path / "data").fails("import", str(tmp_path / "cut.zip"), code=2)["code"] == "unreadable-past"
+
+
+def test_a_date_in_the_future_counts_as_now(tmp_path: Path) -> None:
+    """A clock that was wrong, or a file that lies, cannot put a memory before everything that will be said."""
+    late = {"id": "m", "memory": "The regatta is over", "created_at": "2199-01-01T00:00:00Z"}
+    user = Shell(tmp_path / "data")
+    user.json("import", str(text("late.json", json.dumps({"results": [late]}))(tmp_path)))
+    entry = user.json("list")["entries"][0]
+    assert entry["confirmed_at"] <= entry["created_at"]
+
+
+def test_only_an_import_dates_a_statement_back(tmp_path: Path) -> None:
+    """`said_at` is refused for anything but an import, and an agent imports nothing."""
+    with Lukasa.open(tmp_path / "data", embedder="none") as memory:
+        world = memory.workspace()
+        with pytest.raises(InvalidInput):
+            world.put_many("workspace", [Memo("The regatta is over", said_at="2020-01-01")])
+        with pytest.raises(Refused):
+            world.acting(agent="claude").import_past(MADE["mcp_memory"](tmp_path).path)
+        assert world.entries("workspace") == []
