@@ -559,6 +559,7 @@ class Lukasa:
             open=lambda info: self._pages(info.id, "workspace", self._open_context(info).local),
             threads=lambda info: self._threads(info, self._spec_of(info)),
             files=lambda info: folders.count_files(self.settings.data / "workspaces" / info.id, but=MEMORY_FILES),
+            free=self._free,
             drop=self._drop_store,
             sweep=self._sweep,
             clock=self._clock,
@@ -566,11 +567,19 @@ class Lukasa:
         )
         return made
 
-    def _drop_store(self, info: WorkspaceInfo) -> None:
-        """Remove the store of a workspace, and all of its files."""
+    def _free(self, info: WorkspaceInfo) -> None:
+        """Close the store of a workspace here, and raise if another process has it open."""
+        if self._folder(info, self._spec_of(info)) is None:
+            return
         store = self._stores.pop(info.id, None)
         if store is not None:
             store.close()
+        if self._database is None:
+            folders.require_closed(self.settings.data / "workspaces" / info.id)
+
+    def _drop_store(self, info: WorkspaceInfo) -> None:
+        """Remove the store of a workspace, and all of its files."""
+        self._stores.pop(info.id, None)
         if self._folder(info, self._spec_of(info)) is None:
             return
         if self._database is not None:
@@ -622,11 +631,8 @@ class Lukasa:
         """Raise if a workspace with this spec cannot be kept here."""
         spec = parse_spec(up_to_date(spec_toml), file=f"workspace {name[:60]}")
         self._require_database(name, spec)
-        if spec.backend.store == "memory" and not self._in_memory:
-            raise StoreError(
-                f"the spec of workspace {name[:60]!r} keeps it in one process alone, and nothing of it would be left",
-                fix="merge it into a workspace with another spec, with --into",
-            )
+        if not self._in_memory:
+            _require_kept(name, spec)
 
     def _require_database(self, name: str, spec: MemorySpec) -> None:
         """Raise if a spec asks for PostgreSQL and no database is set: its memory must not begin anew in a file."""
@@ -830,7 +836,9 @@ def import_whole(settings: Settings, file: ExportFile, tell: Callable[[int], Non
     target = _memory_at(settings.database, settings.data, settings.account_name)
 
     def fits(name: str, text: str) -> None:
-        if parse_spec(up_to_date(text)).backend.store == "postgres" and not settings.database:
+        spec = parse_spec(up_to_date(text), file=f"workspace {name[:60]}")
+        _require_kept(name, spec)
+        if spec.backend.store == "postgres" and not settings.database:
             raise StoreError(
                 f"the spec of workspace {name[:60]!r} keeps it in PostgreSQL, and no database is set",
                 fix=f"set LUKASA_DATABASE or give --database, as in {database_url.EXAMPLE}",
@@ -841,6 +849,15 @@ def import_whole(settings: Settings, file: ExportFile, tell: Callable[[int], Non
         return done
     finally:
         target.close()
+
+
+def _require_kept(name: str, spec: MemorySpec) -> None:
+    """Raise if a spec keeps a workspace in one process: what comes in would be gone with it."""
+    if spec.backend.store == "memory":
+        raise StoreError(
+            f"the spec of workspace {name[:60]!r} keeps it in one process alone, and nothing of it would be left",
+            fix="merge it into a workspace with another spec, with --into",
+        )
 
 
 def account_removal(settings: Settings) -> AccountRemoval:

@@ -74,7 +74,6 @@ def export(
     if form == "markdown":
         if what != "workspace" or vectors:
             raise click.UsageError("--as markdown writes the pages of one workspace; leave the other options out")
-        cli.workspace()
         pages = cli.memory.portable.pages(Path(file).expanduser(), name, sensitive=sensitive)
         cli.emit(
             plain(pages),
