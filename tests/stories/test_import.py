@@ -96,6 +96,16 @@ def test_facts_of_an_imported_conversation_lead_back_to_message_and_file(name: s
     assert shown["imported"]["file"].startswith(str(past.path))
 
 
+def test_conversations_can_wait_for_a_worker(tmp_path: Path) -> None:
+    """--queue-only stores conversations, and says how many wait; the next import, or a worker, observes them."""
+    past, user = MADE["chatgpt"](tmp_path), shell(tmp_path)
+    done = user.json("import", str(past.path), "--queue-only")
+    assert (done["pending"], done["observed"]) == (1, {})
+    assert user.json("transcripts", "search", "window seat")["messages"]
+    again = user.json("import", str(past.path), "--rules")
+    assert (again["pending"], again["observed"]["observations_extracted"]) == (0, 1)
+
+
 def test_any_store_of_langgraph_comes_in_once(tmp_path: Path) -> None:
     """LangGraph stores: the library brings the items of any BaseStore; those that came from a file before are known."""
     path = MADE["langgraph_store"](tmp_path).path

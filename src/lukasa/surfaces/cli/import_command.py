@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from lukasa.app import past_reader
+from lukasa.model.transcript import Progress
 from lukasa.service.past.importing import Brought, Import
 from lukasa.service.sessions.transcripts import KIND
 from lukasa.storage.export_file import ExportFile
@@ -105,8 +106,9 @@ def import_(
     observed, failed = Counter[str](), list[str]()
     if not how["queue_only"]:
         observed, failed = _observe(cli, work, done, how["rules"])
-    told = _told(done, observed, failed, how["queue_only"])
-    cli.emit(_data(done) | {"observed": dict(observed), "failed": failed}, told)
+    pending = _pending(work, done)
+    data = _data(done) | {"observed": dict(observed), "failed": failed, "pending": pending}
+    cli.emit(data, _told(done, observed, failed, pending))
     cli.fail(failed)
 
 
@@ -121,6 +123,12 @@ def _observe(cli: Invocation, work: Import, done: Brought, rules: bool) -> tuple
             elif run.outcome != "lost":
                 failed.append(run.error)
     return counts, failed
+
+
+def _pending(work: Import, done: Brought) -> int:
+    """Return how many conversations of these workspaces wait to be observed."""
+    names = done.workspaces if done.conversations else ()
+    return sum(len(work.places.made(name).transcripts(progress=Progress.PENDING, limit=10_000)) for name in names)
 
 
 @contextmanager
@@ -164,7 +172,7 @@ def _plan(done: Brought) -> Iterator[Line]:
     yield from _left_out(done)
 
 
-def _told(done: Brought, observed: Counter[str], failed: list[str], queue_only: bool) -> Iterator[Line]:
+def _told(done: Brought, observed: Counter[str], failed: list[str], pending: int) -> Iterator[Line]:
     yield line(good("imported "), f"{done.format} from {done.path}")
     yield from _counts(done)
     if done.memories["held"]:
@@ -174,8 +182,8 @@ def _told(done: Brought, observed: Counter[str], failed: list[str], queue_only: 
     if observed:
         found, allowed = observed["observations_extracted"], observed["allowed"]
         yield line(good("observed "), f"{found:,} facts found, {allowed:,} stored, {observed['held']:,} held")
-    elif queue_only and done.messages["new"]:
-        yield line(dim("  `lukasa worker` observes the conversations"))
+    if pending:
+        yield line(dim(f"  {pending:,} conversations wait to be observed: `lukasa worker` does that"))
     for reason in failed[:_MOST_SHOWN]:
         yield line(bad("failed: "), brief(reason))
     for name in done.workspaces if len(done.workspaces) > 1 or "main" not in done.workspaces else ():
