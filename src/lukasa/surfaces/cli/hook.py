@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from lukasa.app import Lukasa
+from lukasa.app import Lukasa, Settings
 from lukasa.ports import INSIDE
 from lukasa.service.workspace import Workspace
 from lukasa.surfaces.cli.options import Choices, CliCommand, CliGroup, uncollected
@@ -133,10 +133,11 @@ def workspace(folder: str | None) -> None:
 
 
 def _found(choices: Choices, folder: str) -> str:
-    """Return the name of the workspace of a folder's project; none is created."""
-    with Lukasa.open(
-        choices.data, database=choices.database, account=choices.account_name, embedder="none", surface="cli"
-    ) as memory:
+    """Return the name of the workspace of a folder's project; neither it nor a data folder is created."""
+    data, database, account = choices.data, choices.database, choices.account_name
+    settings = Settings.resolve(data=data, database=database, account=account)
+    new = not settings.database and not settings.data.exists()
+    with Lukasa.open(data, database=database, account=account, embedder="none", surface="cli", in_memory=new) as memory:
         return memory.projects.at(folder).workspace
 
 
