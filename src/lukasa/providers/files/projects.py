@@ -173,8 +173,8 @@ class FolderProject:
             back = (own / "gitdir").read_text("utf-8")[:4096].strip() if (own / "gitdir").exists() else ""
             if back and os.path.realpath(os.path.join(own, back)) == os.path.realpath(place):
                 return common if os.path.realpath(own.parent.parent) == os.path.realpath(common) else None
-            tree = re.search(r"^\s*worktree\s*=\s*(.+?)\s*$", (own / "config").read_text("utf-8"), re.MULTILINE)
-            if tree and os.path.realpath(os.path.join(own, tree[1])) == self._root:
+            tree = re.search(r"^[ \t]*worktree[ \t]*=(.*)$", (own / "config").read_text("utf-8"), re.MULTILINE)
+            if tree and os.path.realpath(os.path.join(own, tree[1].strip())) == self._root:
                 return own
         return None
 

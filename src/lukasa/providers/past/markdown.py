@@ -12,9 +12,8 @@ from typing import NamedTuple
 
 _FENCE = re.compile(r"\s{0,3}(`{3,}|~{3,})")
 _ITEM = re.compile(r"(?P<indent> {0,3})(?:[-*+]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?(?P<said>\S.*)$")
-_HEADING = re.compile(r"\s{0,3}(#{1,6})\s+(.+?)\s*#*\s*$")
+_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.*)$")
 _RULE = re.compile(r"\s{0,3}(?:[-*_]\s*){3,}$")
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _INCLUDE = re.compile(r"@[\w./~-]+\s*$")
 _FRONT = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _KEY = re.compile(r"([A-Za-z][\w .-]{0,60}):(?:[ \t]+(.*))?$")
@@ -95,7 +94,7 @@ def _blocks(text: str, first: int) -> Iterator[Said]:
     headings: list[str] = []
     block: list[str] = []
     begun, fence, item = 0, "", False
-    plain = _COMMENT.sub(lambda found: "\n" * found[0].count("\n"), text)
+    plain = _uncommented(text)
 
     def ended() -> Iterator[Said]:
         said = _dedented(block).strip()
@@ -127,7 +126,7 @@ def _blocks(text: str, first: int) -> Iterator[Said]:
         if (heading := _HEADING.match(line)) is not None and not (item and indented):
             yield from ended()
             item, level = False, len(heading[1])
-            headings[level - 1 :] = [*[""] * (level - 1 - len(headings)), heading[2]]
+            headings[level - 1 :] = [*[""] * (level - 1 - len(headings)), _title(heading[2])]
             continue
         if _RULE.match(line):
             yield from ended()
@@ -143,6 +142,23 @@ def _blocks(text: str, first: int) -> Iterator[Said]:
             begun = number
         block.append(line)
     yield from ended()
+
+
+def _title(heading: str) -> str:
+    """Return the words of a heading, without the marks that may close it."""
+    words = heading.rstrip()
+    before, _, last = words.rpartition(" ")
+    return before.rstrip() if before.strip() and not last.strip("#") else words
+
+
+def _uncommented(text: str) -> str:
+    """Return a text without its comments, with as many lines."""
+    kept: list[str] = []
+    at = 0
+    while (begin := text.find("<!--", at)) >= 0 and (end := text.find("-->", begin)) >= 0:
+        kept += [text[at:begin], "\n" * text.count("\n", begin, end)]
+        at = end + 3
+    return "".join((*kept, text[at:]))
 
 
 def _dedented(block: list[str]) -> str:
@@ -170,7 +186,7 @@ def sections(text: str, most: int = MOST_WHOLE, first: int = 1) -> Iterator[Said
         if found is not None or (size > most and not line.strip() and not fence) or size + len(line) > 4 * most:
             if said := "\n".join(kept).strip():
                 yield Said(start, (heading,) if heading else (), said)
-            start, kept, heading = number, [], found[2] if found is not None else heading
+            start, kept, heading = number, [], _title(found[2]) if found is not None else heading
         kept.append(line)
     if said := "\n".join(kept).strip():
         yield Said(start, (heading,) if heading else (), said)

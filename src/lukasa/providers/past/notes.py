@@ -25,7 +25,6 @@ BASIC_TITLE = "a basic-memory project: its folder of markdown"
 MARKDOWN_TITLE = "a folder of markdown, or one markdown file"
 _HIDDEN = re.compile(r"(?:^|/)\.")
 _OBSERVED = re.compile(r"^\s*[-*]\s+\[(?P<category>[^\]\n\[]{2,60})\]\s+(?P<said>\S.*)$")
-_RELATED = re.compile(r"^\s*[-*]\s+(?:(?P<kind>[^\[\]\n]{1,60}?)\s+)?\[\[(?P<other>[^\]\n|]{1,200})(?:\|[^\]\n]*)?\]\]")
 _TAGGED = re.compile(r"(?:^|\s)#(?P<tag>[\w/-]{1,60})")
 _LOOKED_AT = 200
 _DATES = ("updated", "modified", "date", "created", "created_at", "updated_at")
@@ -100,7 +99,7 @@ def _graph_note(bundle: Bundle, name: str) -> Iterator[PastStatement]:
     about = {"title": title, **({"permalink": link} if (link := made.word("permalink")) else {})}
     rest: list[str] = []
     for number, line in enumerate(made.body.split("\n"), made.first):
-        observed, related = _OBSERVED.match(line), _RELATED.match(line)
+        observed, related = _OBSERVED.match(line), _relation(line)
         item = f"line {number}"
         if observed is not None:
             said = observed["said"].strip()
@@ -109,15 +108,23 @@ def _graph_note(bundle: Bundle, name: str) -> Iterator[PastStatement]:
             more = {**about, "category": observed["category"]}
             yield PastStatement(BASIC, named, place, item, at, tags=tags, about=more)
         elif related is not None:
-            kind = (related["kind"] or "relates to").replace("_", " ").strip()
-            yield PastStatement(
-                BASIC, f"{title} {kind} {related['other']}", place, item, at, tags=_tags(made), about=about
-            )
+            kind, other = related
+            yield PastStatement(BASIC, f"{title} {kind} {other}", place, item, at, tags=_tags(made), about=about)
         else:
             rest.append(line)
             continue
         rest.append("")
     yield from _prose(rest, made, title, place, at, about)
+
+
+def _relation(line: str) -> tuple[str, str] | None:
+    """Return the kind and the other note of a list item such as `- relates_to [[Beans]]`."""
+    before, found, rest = line.strip().partition("[[")
+    other, closed, _ = rest.partition("]]")
+    if not (found and closed and before[:1] in ("-", "*")) or "[" in before or len(before) > 80:
+        return None
+    named = other.partition("|")[0].strip()
+    return (" ".join(before[1:].replace("_", " ").split()) or "relates to", named) if named else None
 
 
 def _prose(
