@@ -103,6 +103,7 @@ def _blocks(text: str, first: int) -> Iterator[Said]:
         block.clear()
 
     lines = plain.split("\n")
+    following = _following(lines)
     for number, line in enumerate(lines, first):
         mark = _FENCE.match(line)
         if fence or mark is not None:
@@ -116,7 +117,7 @@ def _blocks(text: str, first: int) -> Iterator[Said]:
         indented = line[:1] in (" ", "\t")
         if not line.strip():
             # An item goes on after a blank line if the next one is indented; code after a paragraph belongs to it.
-            after = next((one for one in lines[number - first + 1 :] if one.strip()), "")
+            after = following[number - first]
             if block and ((item and after[:1] in (" ", "\t")) or _FENCE.match(after)):
                 block.append("")
             else:
@@ -161,6 +162,15 @@ def _uncommented(text: str) -> str:
     return "".join((*kept, text[at:]))
 
 
+def _following(lines: list[str]) -> list[str]:
+    """Return for each line the next one that says something; empty for the last."""
+    found, after = [""] * len(lines), ""
+    for number in range(len(lines) - 1, -1, -1):
+        found[number] = after
+        after = lines[number] if lines[number].strip() else after
+    return found
+
+
 def _dedented(block: list[str]) -> str:
     """Return the lines of a statement, without the indentation that its list gives them."""
     rest = [line for line in block[1:] if line.strip()]
@@ -175,19 +185,21 @@ def sections(text: str, most: int = MOST_WHOLE, first: int = 1) -> Iterator[Said
             yield Said(first + _blank(text), (), text.strip())
         return
     start, kept, heading, fence = first, list[str](), "", ""
+    size = 0  # of what is kept
     for number, line in enumerate(text.split("\n"), first):
         mark = _FENCE.match(line)
         fence = ("" if fence else mark[1][:3]) if mark is not None and (not fence or mark[1][:3] == fence) else fence
         found = None if fence else _HEADING.match(line)
-        size = sum(map(len, kept)) + len(kept)
         if not kept and not line.strip():
             start = number + 1
             continue
         if found is not None or (size > most and not line.strip() and not fence) or size + len(line) > 4 * most:
             if said := "\n".join(kept).strip():
                 yield Said(start, (heading,) if heading else (), said)
+            size = 0
             start, kept, heading = number, [], _title(found[2]) if found is not None else heading
         kept.append(line)
+        size += len(line) + 1
     if said := "\n".join(kept).strip():
         yield Said(start, (heading,) if heading else (), said)
 

@@ -17,7 +17,7 @@ from datetime import datetime
 
 from lukasa.model.past import PastStatement, moment_of
 from lukasa.providers.past.bundle import Bundle
-from lukasa.providers.past.markdown import MOST_WHOLE, Page, page, sections, tag
+from lukasa.providers.past.markdown import MOST_WHOLE, Page, Said, page, sections, tag
 
 OBSIDIAN, BASIC, MARKDOWN = "obsidian", "basic-memory", "markdown"
 OBSIDIAN_TITLE = "an Obsidian vault: its folder"
@@ -79,7 +79,7 @@ def _note(bundle: Bundle, name: str, format: str) -> Iterator[PastStatement]:
     made = page(bundle.text(name))
     title, at = _title(made, name), _when(bundle, name, made)
     inline = tuple(found["tag"] for found in _TAGGED.finditer(made.body[: 20 * MOST_WHOLE]))
-    for said in sections(made.body, first=made.first):
+    for said in filter(_says, sections(made.body, first=made.first)):
         about = {"title": title, **({"section": said.headings[-1][:300]} if said.headings else {})}
         item = f"line {said.line}"
         text = _under(title, said.text)
@@ -130,9 +130,12 @@ def _relation(line: str) -> tuple[str, str] | None:
 def _prose(
     lines: Sequence[str], made: Page, title: str, place: str, at: datetime | None, about: dict[str, str]
 ) -> Iterator[PastStatement]:
-    for said in sections("\n".join(lines), first=made.first):
-        words = [line for line in said.text.split("\n") if line.strip() and not line.lstrip().startswith("#")]
-        if words:
-            yield PastStatement(
-                BASIC, _under(title, said.text), place, f"line {said.line}", at, tags=_tags(made), about=about
-            )
+    for said in filter(_says, sections("\n".join(lines), first=made.first)):
+        yield PastStatement(
+            BASIC, _under(title, said.text), place, f"line {said.line}", at, tags=_tags(made), about=about
+        )
+
+
+def _says(said: Said) -> bool:
+    """Whether a section has more than headings."""
+    return any(line.strip() and not line.lstrip().startswith("#") for line in said.text.split("\n"))
