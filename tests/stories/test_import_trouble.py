@@ -16,7 +16,7 @@ import pytest
 
 from lukasa import Lukasa, Memo
 from lukasa.model.errors import InvalidInput, Refused
-from tests.helpers import pasts
+from tests.helpers import pasts, sessions
 from tests.helpers.cli import Shell
 from tests.helpers.pasts import MADE
 from tests.helpers.processes import Tripwire, finish, fork
@@ -148,6 +148,17 @@ def test_a_link_in_a_folder_is_not_followed(tmp_path: Path) -> None:
     error = user.fails("import", str(vault), code=2)
     assert "link.md" in error["message"]
     assert user.json("list", "--all")["entries"] == []
+
+
+def test_a_link_among_sessions_is_passed_over(tmp_path: Path) -> None:
+    """A link in a folder of sessions is skipped and named; the other sessions come in."""
+    root = MADE["claude_code"](tmp_path).path
+    (tmp_path / "other").mkdir()
+    other = sessions.claude(tmp_path / "other" / "o.jsonl", [("user", "I always hide the key.")], "s-9")
+    (root / "projects" / "-home-ana-harbour" / "link.jsonl").symlink_to(other)
+    done = Shell(tmp_path / "data").json("import", str(root), "--dry-run")
+    assert done["conversations"] == {"new": 1}
+    assert "link.jsonl" in done["skipped"][0]["file"]
 
 
 def test_a_pickle_runs_nothing(tmp_path: Path) -> None:

@@ -126,8 +126,13 @@ class Bundle:
         return os.path.join(self.shown, *name.split("/")) if self.is_folder else self.shown
 
     def file(self, name: str) -> str:
-        """Return the path of a file that is no part of an archive."""
-        return os.path.join(self.path, *name.split("/")) if self.is_folder else self.path
+        """Return the path of a file that is no part of an archive, and no link in a folder."""
+        if not self.is_folder:
+            return self.path
+        path = os.path.join(self.path, *name.split("/"))
+        if os.path.islink(path):
+            raise UnreadablePast(f"{path!r} is a link, and may lead anywhere", fix="remove it, or copy its file there")
+        return path
 
     def modified(self, name: str) -> datetime | None:
         """Return when a file was last changed."""
