@@ -8,6 +8,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
         DocumentParser,
         LogFile,
         NoticeChannel,
+        PastReader,
         TranscriptReader,
         Web,
     )
@@ -70,9 +72,11 @@ if TYPE_CHECKING:
     from lukasa.service.admin.moving import Moving
     from lukasa.service.admin.page_folder import Pages
     from lukasa.service.admin.portable import ImportPlan, Portable, What, Whole
+    from lukasa.service.admin.projects import ProjectBook
     from lukasa.service.admin.removing import AccountRemoval, Removal, Removed, Ways
     from lukasa.service.curation.decision_records import Decisions
     from lukasa.service.jobs.worker import Crew, Tell, Worker
+    from lukasa.service.past.importing import Import
     from lukasa.storage.export_file import ExportFile, Written
     from lukasa.storage.postgres.bell import JobBell
     from lukasa.storage.postgres.database import Database
@@ -250,9 +254,60 @@ class Lukasa:
             )
         return self.workspace(name)
 
+    @property
+    def projects(self) -> ProjectBook:
+        """Which workspace belongs to the project in a folder; to be shown, set and forgotten."""
+        made: type[ProjectBook] = admin.projects.ProjectBook
+        return made(self._account, self._account.workspaces, self._projects, self._clock, self._origin)
+
+    def project_workspace(self, folder: str | Path) -> Workspace:
+        """Return the workspace of the project in a folder, created on first use.
+
+        All folders of a project have the same one: its worktrees, its clones, and the folder after it was renamed.
+        """
+        opened: list[Workspace] = []
+
+        def open_(name: str) -> WorkspaceInfo:
+            opened.append(self.workspace(name))
+            return opened[0].ctx.info
+
+        self.projects.take(str(folder), open_)
+        return opened[0]
+
     def workspaces(self) -> list[WorkspaceInfo]:
         """Return all workspaces, by name."""
         return sorted(self._account.workspaces(), key=lambda info: info.name)
+
+    def importing(
+        self,
+        path: str | Path,
+        *,
+        format: str = "",
+        workspace: str | None = None,
+        since: datetime | str | None = None,
+        tier: str | None = None,
+        mine: bool = False,
+        bind: Callable[[Workspace], Workspace] | None = None,
+    ) -> Import:
+        """Return an import of what another program remembers: `plan()` says what there is, `run()` brings it.
+
+        Without a `format` the path is recognised. Without a `workspace`, what belongs to a project goes to the
+        workspace of its folder, and all else to `main`. `since` leaves out what was said before. With `mine`, rules
+        files count as the author's own words. `bind` binds scope keys of each workspace.
+        """
+        reader = past_reader()
+        if workspace is not None:
+            inputs.one_line(workspace, "workspace name")
+        made: Import = import_module("lukasa.service.past.importing").Import(
+            reader,
+            str(path),
+            format or reader.recognise(str(path)),
+            _Places(self, workspace, bind or (lambda one: one)),
+            inputs.moment(since, "since") if since is not None else None,
+            tier,
+            mine,
+        )
+        return made
 
     def embedder_status(self) -> EmbedderStatus:
         """Say whether the configured embedder is available."""
@@ -464,6 +519,7 @@ class Lukasa:
             splitter=_split,
             files=_document_files,
             fetcher=_web,
+            past=past_reader,
             prompts=None if self._in_memory else self.settings.data / "prompts",
             chat=self._chat_opener(),
             notices=_notices if any(os.environ.get(name, "").strip() for name in _NOTICES) else None,
@@ -712,6 +768,38 @@ class Lukasa:
         store.apply(Transaction(actor, self._clock.now(), operations))
 
 
+class _Places:
+    """The workspaces that an import goes into: one that is named, or those of the projects."""
+
+    def __init__(self, memory: Lukasa, name: str | None, bind: Callable[[Workspace], Workspace]) -> None:
+        self._memory = memory
+        self._name = name
+        self._bind = bind
+        self._open: dict[str, Workspace] = {}
+        self._names: dict[str, str] = {}  # of the workspaces of folders
+
+    def named(self, folder: str) -> str:
+        if self._name is not None:
+            return self._name
+        if not folder:
+            return DEFAULT_WORKSPACE
+        if folder not in self._names:
+            self._names[folder] = self._memory.projects.at(folder).workspace
+        return self._names[folder]
+
+    def found(self, name: str) -> Workspace | None:
+        if name not in self._open and all(info.name != name for info in self._memory.workspaces()):
+            return None
+        return self._open[name] if name in self._open else self._bind(self._memory.existing(name))
+
+    def made(self, name: str) -> Workspace:
+        if name not in self._open:
+            folder = next((folder for folder, named in self._names.items() if named == name), "")
+            found = self._memory.project_workspace(folder) if folder else self._memory.workspace(name)
+            self._open[name] = self._bind(found)
+        return self._open[name]
+
+
 def moving(settings: Settings, to: str, account: str = DEFAULT_ACCOUNT) -> Moving:
     """Return a move of the account of the settings to a data folder or to an account of a database."""
     url = to if "://" in to else ""
@@ -743,6 +831,12 @@ def moving(settings: Settings, to: str, account: str = DEFAULT_ACCOUNT) -> Movin
         threads_there=lambda id: _threads_at(url, data / "workspaces" / id),
     )
     return made
+
+
+def past_reader() -> PastReader:
+    """Return the reader of what other programs remember; imported when something is brought in."""
+    reader: PastReader = import_module("lukasa.providers.past").PastFiles()
+    return reader
 
 
 def open_export(path: Path, tell: Callable[[int], None] = lambda size: None) -> ExportFile:

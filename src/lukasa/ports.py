@@ -14,6 +14,7 @@ from lukasa.model.conversation import Conversation
 from lukasa.model.corpus import FoundFile, FoundFiles, ParsedDocument, Passage
 from lukasa.model.discovery import Feed, FeedLink, Repository
 from lukasa.model.errors import ChatRefused, InvalidInput
+from lukasa.model.past import PastSkipped, PastStatement
 from lukasa.model.source_text import SourceText
 from lukasa.model.transcript import Role
 
@@ -459,6 +460,34 @@ class TranscriptReader(Protocol):
         ...
 
 
+class PastTalk(Struct, frozen=True):
+    """A conversation that another program recorded, and the file that it comes from."""
+
+    recording: Recording
+    file: str
+
+
+Past: TypeAlias = "PastStatement | PastTalk | PastSkipped"
+
+
+class PastReader(Protocol):
+    """Reads what other programs remember. Reading changes nothing, and follows no link out of the folder named."""
+
+    def recognise(self, path: str, called: str = "") -> str:
+        """The name of the format of a file or folder. `called` is its name for people, if that is not its path.
+
+        Raises UnreadablePast, with all formats that are understood, for one of none.
+        """
+        ...
+
+    def read(self, path: str, format: str = "", called: str = "") -> Iterator[Past]:
+        """What a file or folder holds, in an order that is the same each time.
+
+        Raises UnreadablePast, with the place, for a file that is damaged or beyond the bounds.
+        """
+        ...
+
+
 class ProjectFiles(Protocol):
     """The files of one project: a folder, and nothing outside of it. Paths are relative to that folder, with `/`."""
 
@@ -475,6 +504,21 @@ class ProjectFiles(Protocol):
 
     def revision(self) -> str:
         """The commit that is checked out; empty without one."""
+        ...
+
+    def claimed(self) -> str:
+        """The identity by which the project's workspace is found: a remote repository or a first commit; may be empty.
+
+        A `.git` that only points to another project's counts for nothing.
+        """
+        ...
+
+    def first_commit(self) -> str:
+        """The first commit of the history; empty without one, in a shallow clone, or if git takes too long."""
+        ...
+
+    def descends_from(self, commit: str) -> bool:
+        """Whether the repository's own history begins with a commit. Git is asked once for each repository."""
         ...
 
     def relative(self, path: str) -> str | None:

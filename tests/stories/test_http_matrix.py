@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -173,6 +174,7 @@ class Things(dict[str, str]):
         return self._memory.existing(self._world.name).watch_folder(self["folder"])[0].id
 
 
+PAST = b64encode(b'{"type":"entity","name":"Ines","entityType":"p","observations":["keeps the light"]}').decode()
 # What a good call of each verb says: the values of its path, and the rest. A verb that is not here fails the test.
 EXAMPLES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "memory_read": ({}, {"query": "what is the word of the day?"}),
@@ -251,6 +253,7 @@ EXAMPLES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "job_get": ({"id": "{queued}"}, {}),
     "job_retry": ({"id": "{over}"}, {}),
     "job_cancel": ({"id": "{queued}"}, {}),
+    "memory_import": ({}, {"name": "memory.jsonl", "data": PAST}),
     "grant_list": ({}, {}),
     "grant_create": ({}, {"name": "{fresh}", "workspaces": ["novel"]}),
     "grant_revoke": ({"id": "{grant}"}, {}),

@@ -99,6 +99,12 @@ def on_the_web(work: Callable[[Site], Any]) -> Any:
         return work(web)
 
 
+def notes(folder: Path) -> Path:
+    path = folder / "AGENTS.md"
+    path.write_text("- Run the tests before each commit\n")
+    return path
+
+
 NOBODY = "01890000-0000-7000-8000-000000000000"
 CASES: dict[str, Case] = {
     "put": Case(lambda w, _: w.put("workspace", FACT), lambda w, _: w.put("workspace", "")),
@@ -164,6 +170,7 @@ CASES: dict[str, Case] = {
         ),
         lambda w, _: w.submit("bible.md", "He is tall.", memories=[NOBODY]),
     ),
+    "import_past": Case(lambda w, f: w.import_past(notes(f)), lambda w, f: w.import_past(f / "absent")),
     "create_channel": Case(lambda w, _: w.create_channel("plot"), lambda w, _: w.create_channel("")),
     "start": Case(lambda w, _: w.start(), lambda w, _: w.start("nowhere")),
     "idle": Case(lambda w, _: w.idle(w.start().id), lambda w, _: w.idle("nobody")),
@@ -284,6 +291,7 @@ READING = {
         "watches",
         "submissions",
         "get_submission",
+        "imported_from",
     ),
     *("get_document", "channels", "conversations", "conversation", "read_note", "notes", "jobs", "job", "job_steps"),
     *("scrub_plan", "purge_plan", "transcripts", "transcript", "said", "search_transcripts", "events", "verify"),

@@ -12,7 +12,8 @@ are translated at the border that meets them.
     │   ├── InvalidDecision        a decision record that cannot be read as one
     │   ├── UnreadableDocument     a file that is no document, or one beyond the bounds of size, pages or time
     │   ├── UnreadableExport       a file that is no export, or not as it was written: cut off or altered
-    │   └── UnreadableFile         a file that cannot be cited: too large, not a regular file, or closed to this user
+    │   ├── UnreadableFile         a file that cannot be cited: too large, not a regular file, or closed to this user
+    │   └── UnreadablePast         a file to import that is of no known format, damaged, or beyond the bounds
     ├── NotFound                   nothing of that id in this workspace (foreign ids answer the same)
     ├── Refused                    well-formed, but the spec or the posture forbids it
     │   ├── MirrorsCanonical       repeats a body that must only be referenced
@@ -119,6 +120,10 @@ class UnreadableExport(InvalidInput):
 
 class UnreadableFile(InvalidInput):
     """A file of the project that cannot be cited: too large, not a regular file, or closed to this user."""
+
+
+class UnreadablePast(InvalidInput):
+    """A file to import is of no format that is understood, is damaged, or is beyond the bounds of size."""
 
 
 class NotFound(LukasaError, LookupError):

@@ -32,6 +32,7 @@ from lukasa.ports import (
     Embedder,
     LogFile,
     NoticeChannel,
+    PastReader,
     ProjectFiles,
     Projects,
     Span,
@@ -65,6 +66,7 @@ class CallContext(Sight, frozen=True, kw_only=True):
     embedder: Embedder | None
     clock: Clock
     transcripts: Callable[[], TranscriptReader] | None = None  # opened when a session file is read
+    past: Callable[[], PastReader] | None = None  # opened when what another program remembers is brought in
     parser: Callable[[], DocumentParser] | None = None  # opened when a document is read
     splitter: Splitter | None = None  # cuts a document into passages
     files: Callable[[], DocumentFiles] | None = None  # files of this machine that may become documents

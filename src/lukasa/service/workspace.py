@@ -15,6 +15,7 @@ from lukasa.service.corpus.submission_methods import SubmissionMethods
 from lukasa.service.curation.curation_methods import CurationMethods
 from lukasa.service.entries.entry_methods import EntryMethods
 from lukasa.service.jobs.job_methods import JobMethods
+from lukasa.service.past.past_methods import PastMethods
 from lukasa.service.retrieval.read_methods import ReadMethods
 from lukasa.service.sessions.session_methods import SessionMethods
 from lukasa.spec.types import TALK_KEYS, MemorySpec
@@ -30,6 +31,7 @@ class Workspace(
     CurationMethods,
     JobMethods,
     AdminMethods,
+    PastMethods,
     frozen=True,
 ):
     """One workspace: put, read, context and every other verb, for one actor in one scope."""

@@ -39,6 +39,7 @@ from lukasa.storage.port import Finding
 from lukasa.storage.transfer import PARTS, THE_ACCOUNT, About, Given, Part, Role, Row
 
 FORMAT, VERSION = "lukasa-export", 1
+_PACKED = (b"\x1f\x8b", b"(\xb5/\xfd")  # gzip and Zstandard
 HEADER, STORE, WORKSPACE, END = "header", "store", "workspace", "end"
 MOST_LINE = 64_000_000  # bytes of a line
 _SUM = re.compile(rb',"sum":"([0-9a-f]{16})"}\n')
@@ -284,6 +285,16 @@ class ExportFile:
             if self._file is not stream:
                 self._file.close()
             raise
+
+    @staticmethod
+    def begins(path: Path) -> bool:
+        """Say whether a file begins like an export. A packed one does: no other format that comes in is packed so."""
+        try:
+            with path.open("rb") as stream:
+                head = stream.read(4096)
+        except OSError:
+            return False
+        return head.startswith(_PACKED) or (b'"record"' in head and f'"{FORMAT}"'.encode() in head)
 
     @classmethod
     def open(cls, path: Path, tell: Tell = lambda size: None) -> ExportFile:

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
+from typing import Protocol
 
 from lukasa.model.errors import LukasaError, OutsideProject, UnreadableFile
 from lukasa.model.source_text import SourceText
@@ -32,20 +33,30 @@ GIT_SECONDS, MOST_SECONDS = 2.0, 30.0
 BRIEF, REST = 1.0, 30.0  # seconds: less than that is a read's budget; so long a slow git is left alone by reads
 RENAMES = 8  # one after the other
 FILE = "projects.json"
+COMMITS = "project-commits.json"
 MOST_KNOWN = 500
 _SKIPPED = frozenset({"node_modules", "__pycache__", "venv", "target", "build", "dist"})
 _Stamp = tuple[int, int, int]
 
 
+class ProjectNotes(Protocol):
+    """What this machine notes about projects, in files of the data folder; each is a text by its name."""
+
+    def recall(self, file: str, name: str) -> str: ...
+    def note(self, file: str, name: str, value: str) -> None: ...
+
+
 class FolderProject:
     """One project: a folder, mostly the top of a git repository."""
 
-    def __init__(self, root: Path, program: str = "git") -> None:
+    def __init__(self, root: Path, program: str = "git", notes: ProjectNotes | None = None) -> None:
         self._root = os.path.realpath(root)
         self._program = program
         self._texts: dict[str, tuple[_Stamp, SourceText]] = {}
         self._renames: dict[str, tuple[object, dict[str, str]]] = {}
         self._went: dict[tuple[str, str], tuple[object, str | None]] = {}
+        self._notes = notes
+        self._known_firsts: frozenset[str] | None = None
         self._slow_until = 0.0  # git was too slow for a read: until then, none waits for it again
 
     @property
@@ -115,6 +126,92 @@ class FolderProject:
         if kind == "commit":
             return bool(name) and name == self._first_commit
         return bool(name) and name == os.path.basename(self._root)
+
+    # The workspace of a project: what a repository from somewhere else cannot claim
+
+    def claimed(self, deep: int = 0) -> str:
+        common = self._own_folder
+        if common is None:
+            return ""
+        if self._remotes:
+            name = re.split(r"[?#]", self._remotes[0])[0]
+            if not (name.startswith((".", "/")) or os.path.isabs(name)):
+                return f"git:{name.lower()}"
+            place = os.path.realpath(os.path.join(self._root, name))
+            if deep == 0 and place != self._root and os.path.isdir(os.path.join(place, ".git")):
+                return FolderProject(Path(place), self._program).claimed(1)  # a clone of a folder is the same project
+            return f"git:{place}"
+        return f"commit:{found}" if (found := self.first_commit()) else ""
+
+    def first_commit(self) -> str:
+        return min(self._firsts(), default="")
+
+    def descends_from(self, commit: str) -> bool:
+        return bool(commit) and commit in self._firsts()
+
+    @cached_property
+    def _own_folder(self) -> Path | None:
+        """Return the folder of git's files if it is this project's own, and not that of another one that is pointed to.
+
+        A worktree's `.git` names a folder that names this one in turn; so does a submodule's. A link never counts.
+        """
+        place = Path(self._root, ".git")
+        with suppress(OSError, ValueError):
+            if place.is_symlink():
+                return None
+            if place.is_dir():
+                return place if _is_plain(place, "commondir", absent=True) else None
+            own, common = self._git_folder, self._common
+            if own is None or common is None or not own.is_dir():
+                return None
+            back = (own / "gitdir").read_text("utf-8")[:4096].strip() if (own / "gitdir").exists() else ""
+            if back and os.path.realpath(os.path.join(own, back)) == os.path.realpath(place):
+                return common if os.path.realpath(own.parent.parent) == os.path.realpath(common) else None
+            tree = re.search(r"^[ \t]*worktree[ \t]*=(.*)$", (own / "config").read_text("utf-8"), re.MULTILINE)
+            if tree and os.path.realpath(os.path.join(own, tree[1].strip())) == self._root:
+                return own
+        return None
+
+    def _firsts(self) -> frozenset[str]:
+        """Return the first commits of what is checked out, or of what the worktree's repository has checked out."""
+        if self._known_firsts is None:
+            stamp = self._stamp
+            noted = self._notes.recall(COMMITS, self._root) if self._notes is not None and stamp else ""
+            if noted.startswith(f"{stamp} "):
+                self._known_firsts = frozenset(noted.removeprefix(stamp).split())
+            else:
+                self._known_firsts, told = self._find_firsts()
+                if self._notes is not None and told:
+                    self._notes.note(COMMITS, self._root, " ".join((stamp, *sorted(self._known_firsts), "")))
+        return self._known_firsts
+
+    def _find_firsts(self) -> tuple[frozenset[str], bool]:
+        """Return the first commits, and whether that is worth noting: also that git takes too long to tell."""
+        folder = self._own_folder
+        if folder is None or (folder / "shallow").exists():
+            return frozenset(), False
+        starts = {head for place in (folder, self._git_folder) if place is not None and (head := _head(place, folder))}
+        try:
+            asked = ("rev-list", "--max-parents=0", *starts)
+            listed = self._ask(*asked, until=time.monotonic() + GIT_SECONDS) if starts else b""
+        except TimeoutError:
+            return frozenset(), True
+        return frozenset(listed.decode().split()), bool(listed)
+
+    @property
+    def _stamp(self) -> str:
+        """Return what tells this repository from another one in the same folder.
+
+        A folder that is made anew may get the inode of the one before it, so the time counts when git made a file that
+        it never changes. Nobody can set that time.
+        """
+        folder = self._own_folder
+        with suppress(OSError):
+            if folder is not None:
+                known = ("description", "info/exclude")
+                lasting = next((name for name in known if (folder / name).exists()), "objects")
+                return f"{os.stat(folder).st_ino}-{os.lstat(folder / lasting).st_ctime_ns}"
+        return ""
 
     def revision(self) -> str:
         own, common = self._git_folder, self._common
@@ -316,6 +413,38 @@ def remote_name(url: str) -> str:
     return name.removesuffix(".git")
 
 
+def _head(place: Path, common: Path) -> str:
+    """Return the commit that is checked out, by plain files alone: none of them may be a link to another repository."""
+    with suppress(OSError, ValueError):
+        if not _is_plain(place, "HEAD"):
+            return ""
+        head = (place / "HEAD").read_text("utf-8")[:4096].strip()
+        name = head.removeprefix("ref: ")
+        if name != head:
+            if not re.fullmatch(r"refs/[\w./+@-]+", name) or ".." in name:
+                return ""
+            if _is_plain(common, name):
+                head = (common / name).read_text("utf-8")[:100].strip()
+            elif _is_plain(common, "packed-refs") and not os.path.lexists(common / name):
+                packed = (common / "packed-refs").read_text("utf-8", "replace")
+                found = re.search(rf"^([0-9a-f]{{40,64}}) {re.escape(name)}$", packed, re.MULTILINE)
+                head = found[1] if found else ""
+        return head if re.fullmatch(r"[0-9a-f]{40,64}", head) else ""
+    return ""
+
+
+def _is_plain(folder: Path, name: str, *, absent: bool = False) -> bool:
+    """Say whether a file of git is there without a link on the way to it; with `absent`, whether it is not there."""
+    if absent:
+        return not os.path.lexists(folder / name)
+    at = folder
+    for part in name.split("/"):
+        at = at / part
+        if at.is_symlink():
+            return False
+    return at.is_file()
+
+
 class LocalProjects:
     """The projects of this machine. A file of the data folder says which folder each was last in; memory does not."""
 
@@ -340,7 +469,7 @@ class LocalProjects:
         if not root or root in (os.path.realpath(os.path.expanduser("~")), os.path.abspath(os.sep)):
             return None
         if root not in self._open:
-            self._open[root] = FolderProject(Path(root))
+            self._open[root] = FolderProject(Path(root), notes=self)
         return self._open[root]
 
     def known(self, identity: str) -> ProjectFiles | None:
@@ -350,22 +479,25 @@ class LocalProjects:
 
     def remember(self, project: ProjectFiles) -> None:
         """Note the folder; a file that cannot be written is no reason to stop what the user asked for."""
-        if self._data is None:
-            return
-        identity, folder = project.identity, str(project.root)
-        if self._read().get(identity) == folder:
+        self.note(FILE, project.identity, str(project.root))
+
+    def recall(self, file: str, name: str) -> str:
+        return self._read(file).get(name, "")
+
+    def note(self, file: str, name: str, value: str) -> None:
+        if self._data is None or self._read(file).get(name) == value:
             return
         with suppress(OSError, LukasaError):
             make_folder(self._data)
-            with locked(self._data / f".{FILE}.lock"):
-                known = {**self._read(), identity: folder}
+            with locked(self._data / f".{file}.lock"):
+                known = {**self._read(file), name: value}
                 newest = dict(list(known.items())[-MOST_KNOWN:])
-                put_whole(self._data / FILE, (json.dumps(newest, indent=1, ensure_ascii=False) + "\n").encode())
+                put_whole(self._data / file, (json.dumps(newest, indent=1, ensure_ascii=False) + "\n").encode())
 
-    def _read(self) -> dict[str, str]:
+    def _read(self, file: str = FILE) -> dict[str, str]:
         if self._data is None:
             return {}
         with suppress(OSError, ValueError, AttributeError):
-            found = json.loads((self._data / FILE).read_text("utf-8")[:1_000_000])
+            found = json.loads((self._data / file).read_text("utf-8")[:1_000_000])
             return {str(name): str(folder) for name, folder in found.items()}
         return {}

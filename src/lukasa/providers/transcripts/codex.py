@@ -19,6 +19,7 @@ from lukasa.ports import Aside
 from lukasa.providers.transcripts.recording_builder import RecordingBuilder, brief, label, parse_time, texts
 
 NAME = "codex"
+MOST_FOLDER = 4096
 _ENVELOPES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state")
 _OLD_ITEMS = ("message", "reasoning", "function_call", "function_call_output", "local_shell_call")
 _EXIT = re.compile(r'"exit_code"\s*:\s*(-?\d+)|exited with code (-?\d+)', re.IGNORECASE)
@@ -59,6 +60,8 @@ def add(into: RecordingBuilder, record: Mapping[str, Any]) -> bool:
 def _meta(into: RecordingBuilder, payload: Mapping[str, Any]) -> None:
     into.session = into.session or label(payload, "id")
     into.started_at = into.started_at or parse_time(payload.get("timestamp"))
+    if not into.folder and isinstance(folder := payload.get("cwd"), str) and len(folder) <= MOST_FOLDER:
+        into.folder = folder
     instructions = payload.get("instructions") or payload.get("base_instructions")
     if instructions:
         into.add("system", brief(instructions), aside="system")

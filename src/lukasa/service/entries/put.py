@@ -57,7 +57,8 @@ class Memo(Struct, frozen=True):
     caller's, a repeated call never stores it twice. It retires the entry that `supersedes` names; the one that
     `corrects` names stays, and reads show it under this one. A `category` counts if the words leave doubt. An
     `observed` text was taken from a session: the gate's rules of form apply to it. `cites` names files, symbols, URLs,
-    commands, entries and documents, as in `src/auth.py:10-20`, which reads then check.
+    commands, entries and documents, as in `src/auth.py:10-20`, which reads then check. An import says when its text was
+    said (`said_at`), so that it counts as of then, and may lower its `trust`.
     """
 
     content: str
@@ -81,6 +82,8 @@ class Memo(Struct, frozen=True):
     id: str | None = None
     observed: bool = False
     cites: Sequence[Cite | str] = ()
+    said_at: datetime | str | None = None
+    trust: Trust | None = None
 
 
 class Written(Struct, frozen=True):
@@ -229,6 +232,7 @@ def _propose(ctx: CallContext, destination: _Destination, memo: Memo, pins: Pins
             fix="leave the owner out, or use the agent's own name",
         )
     content = checked_content(ctx, memo.content, memo.path)
+    vouched = [entry.trust for entry in sources] + ([memo.trust] if memo.trust is not None else [])
     kind = inputs.choice(memo.kind, Kind, "kind") if memo.kind is not None else None
     return Proposal(
         id=new_id() if memo.id is None else parse_id(memo.id),
@@ -236,7 +240,7 @@ def _propose(ctx: CallContext, destination: _Destination, memo: Memo, pins: Pins
         content=content,
         curator=_curator(ctx, memo),
         source=inputs.one_line(memo.source or _speaker(memo, content, kind) or _writer(ctx), "source"),
-        origin=ctx.origin.capped(*(entry.trust for entry in sources)) if sources else ctx.origin,
+        origin=ctx.origin.capped(*vouched) if vouched else ctx.origin,
         owner=owner,
         importance=inputs.importance(memo.importance),
         kind=kind,
@@ -257,7 +261,17 @@ def _propose(ctx: CallContext, destination: _Destination, memo: Memo, pins: Pins
         evidence=tuple(memo.evidence),
         path=inputs.path(memo.path) if memo.path is not None else None,
         observed=memo.observed,
+        said_at=_said_at(ctx, memo),
     )
+
+
+def _said_at(ctx: CallContext, memo: Memo) -> datetime | None:
+    """Return when the text of an import was said. Nobody else may date a statement back."""
+    if memo.said_at is None:
+        return None
+    if memo.curator is None or inputs.choice(memo.curator, Curator, "curator") is not Curator.IMPORT:
+        raise InvalidInput("only an import says when its text was said", fix="leave said_at out, or use valid_at")
+    return min(inputs.moment(memo.said_at, "said_at"), ctx.now)
 
 
 def _writer(ctx: CallContext) -> str:
@@ -293,11 +307,12 @@ def checked_content(ctx: CallContext, value: object, path: str | None) -> str:
 
 
 def _curator(ctx: CallContext, memo: Memo) -> Curator:
-    """Return the curator of a memo: the acting one; an author may also mark a memo as an import."""
+    """Return the curator of a memo: the acting one. An author, and background work for one, may mark an import."""
     if memo.curator is None:
         return ctx.curator
     asked = inputs.choice(memo.curator, Curator, "curator")
-    if asked is not ctx.curator and not (asked is Curator.IMPORT and ctx.curator is Curator.AUTHOR):
+    owners = ctx.curator is Curator.AUTHOR or ctx.overseeing
+    if asked is not ctx.curator and not (asked is Curator.IMPORT and owners):
         raise Refused(f"{ctx.origin.principal!r} writes as {ctx.curator}, not as {asked}", fix="leave curator out")
     return asked
 

@@ -25,8 +25,9 @@ from lukasa.model.errors import EmbedderError, InvalidInput, LostClaim, LukasaEr
 from lukasa.model.events import EventDraft
 from lukasa.model.ids import derived_id
 from lukasa.model.job import JobState
+from lukasa.model.past import IMPORTED
 from lukasa.model.transcript import Progress, Quote, Transcript, Utterance
-from lukasa.model.values import Gate, Kind, Trust
+from lukasa.model.values import Curator, Gate, Kind, Trust
 from lukasa.observe import classifier, observation, rules
 from lukasa.observe.observation import Observation, ObserverAnswer, Segment
 from lukasa.service.call import CallContext, retry_on_conflict
@@ -159,12 +160,13 @@ def _batches(
     """Group the memos by tier and trust. Only facts that come from nobody but the user get an agent's trust."""
     default = str(task.job.payload.get("tier") or "") or ctx.observed_tier()
     reachable = {tier.name for tier in ctx.reachable() if tier.persistent}
+    said = Trust.IMPORTED if IMPORTED in task.job.payload else Trust.AGENT
     sorted_out: dict[tuple[str, Trust], list[Memo]] = {}
     for segment in answer.segments:
         for fact in segment.facts:
             reach = fact.asked.reach if fact.asked is not None else ""
             tier = reach if reach in reachable else default
-            trust = Trust.AGENT if fact.role == "user" else Trust.UNTRUSTED
+            trust = said if fact.role == "user" else Trust.UNTRUSTED
             sorted_out.setdefault((tier, trust), []).append(_memo(ctx, fact, found, times))
         if segment.narrative and _keeps_narratives(ctx, default) and _kept(segment):
             sorted_out.setdefault((default, Trust.UNTRUSTED), []).append(_narrative(segment, found))
@@ -177,6 +179,8 @@ def _batches(
         agent = task.job.payload.get("agent")
         if agent and ctx.spec.readers(tier).agents == "owner":  # there every entry is its agent's
             memos = [replace(m, owner=str(agent)) for m in memos]
+        if origin := task.job.payload.get(IMPORTED):
+            memos = [_imported(memo, origin) for memo in memos]
         batches.append(_Batch(step, tier, trust, tuple(memos)))
     return batches
 
@@ -197,6 +201,11 @@ def _memo(ctx: CallContext, fact: Observation, found: Transcript, times: Mapping
         evidence=evidence,
         observed=fact.asked is None,
     )
+
+
+def _imported(memo: Memo, origin: Mapping[str, str]) -> Memo:
+    """Return a memo that leads back to the file that its conversation was imported from."""
+    return replace(memo, curator=Curator.IMPORT, metadata={**memo.metadata, IMPORTED: dict(origin)})
 
 
 def _keeps_narratives(ctx: CallContext, tier: str) -> bool:

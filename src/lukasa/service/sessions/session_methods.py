@@ -112,6 +112,10 @@ class SessionMethods(Bound, frozen=True):
         """Return one kept session."""
         return sessions.transcripts.transcript(self.ctx, id_or_key)
 
+    def imported_from(self, id_or_key: str) -> dict[str, str]:
+        """Return the format and the file that a transcript was imported from; empty if it was not imported."""
+        return sessions.transcripts.imported_from(self.ctx, sessions.transcripts.transcript(self.ctx, id_or_key).id)
+
     def said(self, id_or_key: str, *, start: int = 0, limit: int | None = None) -> list[Utterance]:
         """Return the messages of a transcript, in order."""
         return sessions.transcripts.said(self.ctx, id_or_key, start=start, limit=limit)

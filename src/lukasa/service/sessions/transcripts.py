@@ -15,8 +15,10 @@ from msgspec.structs import replace
 
 from lukasa import observe
 from lukasa.model.errors import InvalidInput, NotFound
+from lukasa.model.events import EventDraft
 from lukasa.model.ids import new_id
 from lukasa.model.job import JobDraft
+from lukasa.model.past import IMPORTED
 from lukasa.model.telemetry import Level, TelemetryEvent
 from lukasa.model.text import terms
 from lukasa.model.transcript import Progress, Transcript, Utterance
@@ -24,7 +26,7 @@ from lukasa.ports import Piece, Recording
 from lukasa.service import inputs
 from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.instrument import verb
-from lukasa.storage.operations import Emit, Enqueue, KeepUtterances, Operation, SaveTranscript
+from lukasa.storage.operations import Emit, Enqueue, KeepUtterances, Operation, Record, SaveTranscript
 from lukasa.storage.port import FoundUtterance
 from lukasa.write.transforms import TRANSFORMS
 
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from lukasa.service.jobs.task import Task
 
 KIND = "observe"
+IMPORTED_TALK = "transcript.imported"  # the event that says which file a transcript comes from
 NOTHING_SAID = "nothing was said in it"
 MOST_PATH = 4096
 EVERY = 1_000_000
@@ -67,7 +70,40 @@ def take_in(
     return retry_on_conflict(lambda: _take_in(ctx, recording, into, tier or "", task))
 
 
-def _take_in(ctx: CallContext, recording: Recording, into: str | None, tier: str, task: Task | None) -> Taken:
+def take_in_imported(ctx: CallContext, recording: Recording, origin: Mapping[str, str], tier: str = "") -> Taken:
+    """Keep the messages of a session that another program recorded, and queue a job that observes them.
+
+    `origin` says which file it comes from. What is observed in it counts as imported.
+    """
+    ctx.require_author("import a conversation")
+    return retry_on_conflict(lambda: _take_in(ctx, recording, None, tier, None, origin))
+
+
+def news(ctx: CallContext | None, recording: Recording) -> tuple[int, int]:
+    """Return how many messages of a session are kept, and how many keeping it again would add.
+
+    Without a context, for a workspace that does not exist yet.
+    """
+    if ctx is None:
+        return 0, len(observe.noise.clean(recording.pieces, TRANSFORMS["redact_secrets"]).utterances)
+    known = find(ctx, recording)
+    return known.kept if known is not None else 0, len(_news(ctx, recording, known).utterances)
+
+
+def imported_from(ctx: CallContext, transcript: str) -> dict[str, str]:
+    """Return the format and the file that a transcript was imported from; empty if it was not."""
+    found = ctx.local.events(subject=transcript, action=IMPORTED_TALK, limit=1)
+    return {str(key): str(value) for key, value in found[0].detail.items()} if found else {}
+
+
+def _take_in(
+    ctx: CallContext,
+    recording: Recording,
+    into: str | None,
+    tier: str,
+    task: Task | None,
+    origin: Mapping[str, str] | None = None,
+) -> Taken:
     known = ctx.local.transcript(into) if into is not None else find(ctx, recording)
     cleaned = _news(ctx, recording, known)
     now, new = ctx.now, len(cleaned.utterances)
@@ -90,12 +126,14 @@ def _take_in(ctx: CallContext, recording: Recording, into: str | None, tier: str
         progress=Progress.PENDING if new else Progress.OBSERVED,
         detail="" if new else NOTHING_SAID,
     )
-    job = _job(ctx, after, before.kept, tier=tier, folder=recording.folder) if new else None
+    job = _job(ctx, after, before.kept, tier=tier, folder=recording.folder, origin=origin) if new else None
     taken = Taken(after, new, cleaned.stripped, broken, job.key if job else "")
     operations: list[Operation] = [SaveTranscript(after, known.version if known else 0)]
     if job is not None:
         operations += [KeepUtterances(after.id, cleaned.utterances), Enqueue(job)]
     operations.append(_told(ctx, taken))
+    if origin is not None and known is None:
+        operations.append(Record(EventDraft(IMPORTED_TALK, after.id, origin)))
     if task is None:
         ctx.apply(ctx.local, *operations)
     else:
@@ -150,11 +188,19 @@ def _news(ctx: CallContext, recording: Recording, known: Transcript | None) -> C
 
 
 def _job(
-    ctx: CallContext, transcript: Transcript, start: int, *, rules: bool = False, tier: str = "", folder: str = ""
+    ctx: CallContext,
+    transcript: Transcript,
+    start: int,
+    *,
+    rules: bool = False,
+    tier: str = "",
+    folder: str = "",
+    origin: Mapping[str, str] | None = None,
 ) -> JobDraft:
     """Return the job for the remaining messages. Its key names them, so they are observed once."""
     payload = {"transcript": transcript.id, "start": start, "end": transcript.kept, **_where(ctx, tier)}
     payload |= {"folder": folder} if folder else {}
+    payload |= {IMPORTED: dict(origin)} if origin else {}
     key = f"{KIND}:{transcript.id}:{start}-{transcript.kept}"
     return JobDraft(KIND, f"{key}:rules", {**payload, "rules": True}) if rules else JobDraft(KIND, key, payload)
 

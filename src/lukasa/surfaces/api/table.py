@@ -10,6 +10,7 @@ from lukasa.surfaces.api import (
     discovery_verbs,
     memory_verbs,
     overview_verbs,
+    past_verbs,
     submission_verbs,
     workspace_verbs,
 )
@@ -24,6 +25,7 @@ VERBS: tuple[Verb, ...] = (
     *conversation_verbs.VERBS,
     *overview_verbs.VERBS,
     *admin_verbs.VERBS,
+    *past_verbs.VERBS,
     *workspace_verbs.VERBS,
 )
 BY_NAME = {verb.name: verb for verb in VERBS}

@@ -21,7 +21,7 @@ from lukasa.surfaces.cli.invocation import Invocation, pass_invocation
 from lukasa.surfaces.cli.options import CliCommand
 from lukasa.surfaces.cli.output import Line, colourful, dim, encode, good, line, table, title, warn
 
-_TRUSTS = {trust.name.lower(): trust for trust in Trust}
+TRUSTS = {trust.name.lower(): trust for trust in Trust}
 _SECTIONS = {"new": "new", "both": "both kept", "left": "left out", "known": "here already"}
 
 
@@ -97,27 +97,7 @@ def _written(file: str, done: Written) -> Iterator[Line]:
         yield line(warn("! "), f"{done.sensitive:,} sensitive texts are in it as they are: keep the file safe")
 
 
-@click.command(
-    "import",
-    cls=CliCommand,
-    examples=(
-        "lukasa import --dry-run memory.jsonl.gz",
-        "lukasa import memory.jsonl.gz",
-        "lukasa import novel.jsonl --into drafts",
-    ),
-)
-@click.argument("file")
-@click.option("--dry-run", is_flag=True, help="Show what would come in and what would conflict, and change nothing.")
-@click.option("--into", default="", metavar="NAME", help="Merge the one workspace of the file into this one.")
-@click.option(
-    "--trust",
-    type=click.Choice(list(_TRUSTS)),
-    default="author",
-    help="The most trust that entries which are merged may keep.",
-)
-@click.option("--confirm", default="", metavar="DIGEST", help="Import only what a dry run with this digest showed.")
-@pass_invocation
-def import_(cli: Invocation, file: str, dry_run: bool, into: str, trust: str, confirm: str) -> None:
+def import_export(cli: Invocation, file: str, dry_run: bool, into: str, trust: str, confirm: str) -> None:
     """Bring in a file of `lukasa export`.
 
     A place without memory gets all of it as it was, with its event log. In memory that is in use, workspaces that are
@@ -131,7 +111,7 @@ def import_(cli: Invocation, file: str, dry_run: bool, into: str, trust: str, co
             if whole is not None:
                 cli.emit(_whole_data(found, whole), _whole(found, whole))
                 return
-        portable, most = cli.memory.portable, _TRUSTS[trust]
+        portable, most = cli.memory.portable, TRUSTS[trust]
         with _bar(cli, "reading" if dry_run else "importing", None) as tell:
             if dry_run:
                 done = portable.plan(found, into=into, trust=most, tell=tell)

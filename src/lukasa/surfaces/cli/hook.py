@@ -15,13 +15,13 @@ from typing import Any
 
 import click
 
-from lukasa.app import Lukasa
+from lukasa.app import Lukasa, Settings
 from lukasa.ports import INSIDE
 from lukasa.service.workspace import Workspace
 from lukasa.surfaces.cli.options import Choices, CliCommand, CliGroup, uncollected
 from lukasa.surfaces.cli.output import describe, encode, safe
 from lukasa.surfaces.hooks import claude_code_hooks as claude_code
-from lukasa.surfaces.hooks.harness import MOST_BYTES, HarnessEvent, HookResult, project, read_event, workspace_name
+from lukasa.surfaces.hooks.harness import MOST_BYTES, HarnessEvent, HookResult, project, read_event
 from lukasa.surfaces.hooks.harness_sessions import HookSession, bind, open_session
 
 FORMATS = (claude_code.NAME, "text")
@@ -128,8 +128,17 @@ def session_end(form: str) -> None:
 def workspace(folder: str | None) -> None:
     """Print the workspace of a project folder, by default of the current one."""
     choices = click.get_current_context().ensure_object(Choices)
-    chosen = choices.workspace or workspace_name(folder or project("", os.environ))
+    chosen = choices.workspace or _found(choices, folder or project("", os.environ))
     click.echo(encode({"workspace": chosen}) if choices.json else safe(chosen))
+
+
+def _found(choices: Choices, folder: str) -> str:
+    """Return the name of the workspace of a folder's project; neither it nor a data folder is created."""
+    data, database, account = choices.data, choices.database, choices.account_name
+    settings = Settings.resolve(data=data, database=database, account=account)
+    new = not settings.database and not settings.data.exists()
+    with Lukasa.open(data, database=database, account=account, embedder="none", surface="cli", in_memory=new) as memory:
+        return memory.projects.at(folder).workspace
 
 
 def _run(moment: str, form: str) -> None:
@@ -157,6 +166,8 @@ def _answer(moment: str, form: str, choices: Choices) -> str:
         project=os.environ.get("LUKASA_PROJECT") or project(event.cwd, os.environ),
     ) as memory:
         session = _session(_workspace(memory, event, form, choices), event, choices)
+        if moment == "session-start" and not choices.workspace:
+            _say_why_apart(memory, project(event.cwd, os.environ))
         result: HookResult = _load(moment, moment)(session, event)
         data = _data(session, event, result) if choices.json else None
     if result.queued and os.environ.get("LUKASA_WORKER") != "off":
@@ -185,10 +196,19 @@ def _environment(choices: Choices) -> dict[str, str]:
 
 def _workspace(memory: Lukasa, event: HarnessEvent, form: str, choices: Choices) -> Workspace:
     """Return the named workspace, or the project folder's, created on first use; acting as the harness's agent."""
-    workspace = memory.workspace(choices.workspace or workspace_name(project(event.cwd, os.environ)))
+    folder = project(event.cwd, os.environ)
+    workspace = memory.workspace(choices.workspace) if choices.workspace else memory.project_workspace(folder)
     if choices.scope:
         workspace = workspace.at(**choices.scope)
     return workspace.acting(agent=choices.agent or (form if form == claude_code.NAME else "agent"))
+
+
+def _say_why_apart(memory: Lukasa, folder: str) -> None:
+    """Say on stderr that a folder does not get the workspace of the project that it says it is."""
+    found = memory.projects.at(folder)
+    if found.why:
+        told = f"{found.folder} says it is {found.identity}, but {found.why}: it has a workspace of its own"
+        click.echo(f"lukasa hook: {safe(told)} (`lukasa project set` joins it, if you trust it)", err=True)
 
 
 def _session(workspace: Workspace, event: HarnessEvent, choices: Choices) -> HookSession:

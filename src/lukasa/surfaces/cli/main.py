@@ -77,6 +77,7 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
     },
     "Workspaces, conversations and pages": {
         "workspace": CommandEntry("workspace_commands", "List, create, show, rename, merge and remove workspaces."),
+        "project": CommandEntry("project_commands", "Show, set and forget the workspace of a project's folder."),
         "channel": CommandEntry("workspace_commands", "List and create channels."),
         "conversation": CommandEntry("workspace_commands", "Start, list, end and archive conversations."),
         "scope": CommandEntry("workspace_commands", "End sessions and other scopes."),
@@ -97,6 +98,11 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
             "session_commands", "Store the messages of recorded sessions, and extract facts from them."
         ),
         "backfill": CommandEntry("session_commands", "Observe a folder of old sessions."),
+        "import": CommandEntry(
+            "import_command",
+            "Import an export of Lukasa, or what other programs remember.",
+            "import_",
+        ),
         "transcripts": CommandEntry("session_commands", "List, show and search the stored sessions."),
     },
     "Review and curate": {
@@ -133,7 +139,6 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
             "move_command", "Move all memory of an account between a data folder and a PostgreSQL database."
         ),
         "export": CommandEntry("export_commands", "Write a workspace, or all memory, to a file."),
-        "import": CommandEntry("export_commands", "Bring in a file of `lukasa export`.", "import_"),
         "account": CommandEntry("removal_commands", "Remove the account with everything in it."),
         "stats": CommandEntry("health_commands", "Count entries, events, jobs and the cost of models."),
         "reports": CommandEntry("health_commands", "List telemetry events, newest first."),

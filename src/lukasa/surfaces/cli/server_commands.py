@@ -27,7 +27,7 @@ from lukasa.surfaces.cli.invocation import Invocation, pass_invocation
 from lukasa.surfaces.cli.lines import database_lines, when
 from lukasa.surfaces.cli.options import CliCommand, CliGroup
 from lukasa.surfaces.cli.output import Line, dim, good, line, table, title, warn
-from lukasa.surfaces.hooks.harness import project, workspace_name
+from lukasa.surfaces.hooks.harness import project
 from lukasa.surfaces.http import links
 
 DEFAULT_PORT = 7437
@@ -255,7 +255,7 @@ def _home(cli: Invocation, memory: Lukasa, by_folder: bool) -> str:
     """Return the client's workspace. A mistyped name must not become a new, empty memory."""
     choices = cli.choices
     if choices.workspace is None and by_folder:
-        return memory.workspace(workspace_name(project("", os.environ))).name
+        return memory.project_workspace(project("", os.environ)).name
     choices.workspace = choices.workspace or DEFAULT_WORKSPACE
     return cli.workspace().name
 

@@ -242,13 +242,17 @@ def transcripts_show(cli: Invocation, key: str, start: int, limit: int | None) -
     """Show the messages of a session, as they are stored. KEY is its key or its id."""
     workspace = cli.workspace()
     found, said = workspace.transcript(key), workspace.said(key, start=start, limit=limit)
-    cli.emit({"transcript": plain(found), "messages": plain(said)}, _transcript(found, said))
+    origin = workspace.imported_from(found.id)
+    data = {"transcript": plain(found), "messages": plain(said), **({"imported": origin} if origin else {})}
+    cli.emit(data, _transcript(found, said, origin))
 
 
-def _transcript(found: Transcript, said: Sequence[Utterance]) -> Iterator[Line]:
+def _transcript(found: Transcript, said: Sequence[Utterance], origin: Mapping[str, str]) -> Iterator[Line]:
     yield line(title(found.key), f"  {found.progress}", dim(f"  {found.observed} of {found.kept} messages observed"))
     if found.detail:
         yield line(warn(found.detail))
+    if origin:
+        yield line(dim(f"imported from {origin.get('file', '')}"))
     for utterance in said:
         yield line()
         yield line(dim(f"{utterance.place}  {utterance.role}  {when(utterance.at)}".rstrip()))

@@ -13,10 +13,8 @@ These fields of Claude Code's hook input are read; other fields, and fields of a
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,6 +22,9 @@ from msgspec import Struct
 
 from lukasa.model.errors import InvalidInput
 from lukasa.model.text import storable
+from lukasa.service.project_names import workspace_name
+
+__all__ = ["HarnessEvent", "HookResult", "excerpt", "project", "read_event", "workspace_name"]
 
 MOST_BYTES = 64_000_000
 MOST_LABEL = 4096
@@ -121,17 +122,6 @@ class HookResult(Struct, frozen=True):
     queued: bool = False
 
 
-MOST_NAME = 40
-
-
 def project(cwd: str, env: Mapping[str, str]) -> str:
     """Return the project's folder. Claude Code sets it in the environment, because `cwd` changes with every `cd`."""
     return env.get("CLAUDE_PROJECT_DIR") or cwd or os.getcwd()
-
-
-def workspace_name(folder: str) -> str:
-    """Return the workspace name of a folder: the folder's name, and eight digits of the hash of its path."""
-    path = os.path.realpath(folder.replace("\x00", ""))
-    name = re.sub(r"[^\w.-]+", "-", os.path.basename(path)).strip("-.")[:MOST_NAME]
-    digest = hashlib.sha256(os.fsencode(path)).hexdigest()[:8]
-    return f"{name or 'root'}-{digest}"
