@@ -115,8 +115,9 @@ bench-verify: install ## What checking citations costs a check and a context, in
 bench-attack: install model ## What untrusted text becomes and what it displaces, over 129 attacks, into bench/RESULTS.md
 	@$(BIN)/python -m bench.attack --misses --results bench/RESULTS.md
 
-bench-corpus: install model ## How documents should be cut into passages: recall over sizes, into bench/RESULTS.md (TALKS=folder)
+bench-corpus: install model ## How documents are cut and found: recall beside FTS5 and vectors, speed, into bench/RESULTS.md (TALKS=folder)
 	@$(BIN)/python -m bench.corpus $(if $(wildcard $(TALKS)),--data $(TALKS)) --results bench/RESULTS.md
+	@$(BIN)/python -m bench.lookups $(if $(wildcard $(TALKS)),--data $(TALKS)) --results bench/RESULTS.md
 
 bench-meaning: install model ## Sentences kept word for word, both of two true ones, the newer one first, into bench/RESULTS.md (MEANING=folder FACTS=folder)
 	@$(BIN)/python -m bench.meaning --data $(MEANING) --results bench/RESULTS.md

@@ -52,8 +52,19 @@ from lukasa.storage.sqlite import SqliteStore
 from lukasa.storage.sqlite.store_files import MEMORY_FILES, MOVING
 
 if TYPE_CHECKING:
+    from lukasa.model.corpus import ParsedDocument, Passage
     from lukasa.model.job import JobState
-    from lukasa.ports import Chat, CuratedFile, DecisionFolder, LogFile, NoticeChannel, TranscriptReader
+    from lukasa.ports import (
+        Chat,
+        CuratedFile,
+        DecisionFolder,
+        DocumentFiles,
+        DocumentParser,
+        LogFile,
+        NoticeChannel,
+        TranscriptReader,
+        Web,
+    )
     from lukasa.providers.chat import ChatStatus
     from lukasa.service.admin.access import AccessControl
     from lukasa.service.admin.moving import Moving
@@ -449,6 +460,10 @@ class Lukasa:
             clock=self._clock,
             origin=self._origin,
             transcripts=_transcripts,
+            parser=document_parser,
+            splitter=_split,
+            files=_document_files,
+            fetcher=_web,
             prompts=None if self._in_memory else self.settings.data / "prompts",
             chat=self._chat_opener(),
             notices=_notices if any(os.environ.get(name, "").strip() for name in _NOTICES) else None,
@@ -848,6 +863,32 @@ def _transcripts() -> TranscriptReader:
     """Return the reader of session files; imported when a session is observed."""
     reader: TranscriptReader = import_module("lukasa.providers.transcripts").FileReader()
     return reader
+
+
+@lru_cache(maxsize=1)
+def document_parser() -> DocumentParser:
+    """Return the parser of documents, which the process shares; imported when a document is read."""
+    parser: DocumentParser = import_module("lukasa.providers.documents").FileParser()
+    return parser
+
+
+def _split(document: ParsedDocument) -> Sequence[Passage]:
+    """Cut a document into passages; whoever stores them numbers them."""
+    cut: Sequence[Passage] = import_module("lukasa.corpus.split").split(document, document_id="", version=0)
+    return cut
+
+
+def _web() -> Web:
+    """Return the way to the web, within what the owner allows; imported when somebody asks for a URL."""
+    found: Web = import_module("lukasa.providers.web").open_fetcher(os.environ)
+    return found
+
+
+@lru_cache(maxsize=1)
+def _document_files() -> DocumentFiles:
+    """Return the files of this machine that may become documents; imported when some are added."""
+    files: DocumentFiles = import_module("lukasa.providers.files.document_files").LocalFiles()
+    return files
 
 
 class EarlierFolders(Struct, frozen=True):

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_che
 from msgspec import Struct, field
 
 from lukasa.model.conversation import Conversation
-from lukasa.model.corpus import ParsedDocument, Passage
+from lukasa.model.corpus import FoundFile, FoundFiles, ParsedDocument, Passage
+from lukasa.model.discovery import Feed, FeedLink, Repository
 from lukasa.model.errors import ChatRefused, InvalidInput
 from lukasa.model.source_text import SourceText
 from lukasa.model.transcript import Role
@@ -309,6 +310,29 @@ class DocumentParser(Protocol):
         ...
 
 
+class DocumentFiles(Protocol):
+    """Files of this machine that may become documents. They are read, and never written."""
+
+    def find(self, path: str) -> FoundFiles:
+        """The file at a path, or those of the folder there that hold documents.
+
+        NotFound if there is nothing, InvalidInput for what is neither a file nor a folder, or has too many files.
+        """
+        ...
+
+    def read(self, file: FoundFile) -> bytes:
+        """The bytes of a file. UnreadableFile if it is gone, closed to this user, too large or no regular file."""
+        ...
+
+    def absolute(self, path: str) -> str:
+        """The absolute path, whether there is anything or not."""
+        ...
+
+    def gone(self, location: str) -> bool:
+        """Whether there is no file at a path any more; False as well if nobody can know."""
+        ...
+
+
 # Cuts a document into passages of a size that a search can return. Whoever stores them numbers them.
 Splitter: TypeAlias = "Callable[[ParsedDocument], Sequence[Passage]]"
 
@@ -317,17 +341,44 @@ class Fetched(Struct, frozen=True):
     """A resource as a server gave it. Without `data` it has not changed since the version that was named."""
 
     url: str  # after redirects
-    media_type: str
+    media_type: str  # with its parameters, as the server says it
     data: bytes | None
     etag: str = ""
     modified: str = ""
+    public: bool = True  # all addresses that were asked are of the public internet
 
 
 class Fetcher(Protocol):
     """Gets what a URL names. Only public addresses, unless the settings allow others; bounded in size and time."""
 
-    def fetch(self, url: str, *, etag: str = "", modified: str = "") -> Fetched:
-        """Raises AddressRefused for an address that may not be asked, FetchFailed if there is no usable answer."""
+    def fetch(
+        self, url: str, *, etag: str = "", modified: str = "", public_only: bool = False, robots: bool = False
+    ) -> Fetched:
+        """Raises AddressRefused for an address that may not be asked, FetchFailed if there is no usable answer.
+
+        `public_only` is for a URL that a public page named: it must not reach what the owner allows besides. `robots`
+        is for a URL that nobody asked for by itself: the site's robots.txt may refuse it.
+        """
+        ...
+
+
+class Web(Fetcher, Protocol):
+    """What the web holds besides single files: repositories, and feeds."""
+
+    def clone(self, url: str, *, local: bool = False) -> Repository:
+        """The newest commit of the repository at a URL; with `local` also at a file:// URL.
+
+        Raises AddressRefused, FetchFailed if there is no repository, GitMissing without git.
+        """
+        ...
+
+    def is_feed(self, fetched: Fetched) -> bool: ...
+    def feed(self, fetched: Fetched) -> Feed:
+        """The feed that was fetched. Raises UnreadableDocument if it is none."""
+        ...
+
+    def feed_links(self, fetched: Fetched) -> tuple[FeedLink, ...]:
+        """The feeds that a page names."""
         ...
 
 

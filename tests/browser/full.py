@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from lukasa import Lukasa, Trust
+from lukasa import Lukasa, SourceLink, Trust
 from lukasa.model.amendment import Amendment, AmendmentState
+from lukasa.model.corpus import Watch
 from lukasa.model.ids import new_id
 from lukasa.model.job import JobDraft
 from lukasa.model.telemetry import Spending, TelemetryEvent
@@ -19,10 +20,11 @@ from lukasa.storage.operations import (
     Operation,
     SaveAmendment,
     SaveTranscript,
+    SaveWatch,
     Spend,
 )
 
-VIEWS = "overview browse add pages conversations inbox context jobs log telemetry transfer scrub access".split()
+VIEWS = "overview browse add pages library conversations inbox context jobs log telemetry transfer scrub access".split()
 
 
 def furnish(memory: Lukasa, workspace: str, texts: list[str]) -> list[str]:
@@ -72,4 +74,10 @@ def furnish(memory: Lukasa, workspace: str, texts: list[str]) -> list[str]:
     while job := store.claim_job("w", now=now, lease_until=now + timedelta(minutes=1)):
         apply(FailJob(job.id, job.claim, texts[0], None))
     memory.access.create(short[0][:40], workspaces=[workspace])
-    return [*VIEWS, "browse?q=number", f"entry/{ids[0]}", f"entry/{ids[1]}", "pages/VOICE", f"conversations/{talk.id}"]
+    document = "\n\n".join(f"# {text}\n\n{text} (number {number})" for number, text in enumerate(texts))
+    added = main.add_upload("strange.md", document.encode(), standing=short[0], origin=short[-1], tags=short)
+    main.save_document("titled", document, title=short[0], collection=short[0], lifecycle=short[-1])
+    main.put("workspace", f"{texts[0]} rests on a document", links=[SourceLink(added.document, 1)])
+    apply(SaveWatch(Watch(new_id(), "folder", f"/{short[0]}", short[0], now, now, error=texts[0], failures=2), 0))
+    views = ["browse?q=number", f"entry/{ids[0]}", f"entry/{ids[1]}", "pages/VOICE", f"conversations/{talk.id}"]
+    return [*VIEWS, *views, "library?q=number", "library/strange.md", "library/titled"]

@@ -6,8 +6,10 @@ from msgspec.structs import replace
 
 from lukasa.model.amendment import Amendment
 from lukasa.model.answer import Answer
+from lukasa.model.citation import Citation, CitationCheck, CitationVerdict, Cited
 from lukasa.model.conversation import Note, WorkspaceInfo
 from lukasa.model.corpus import DocumentSource, Passage, Watch
+from lukasa.model.disclosure import Disclosure, Shown
 from lukasa.model.entry import ClosedScope, Confirmation, Entry, Rivalry, Scope, SourceLink
 from lukasa.model.grant import Capability, Grant, Reach, token_digest
 from lukasa.model.ids import new_id
@@ -32,6 +34,8 @@ from lukasa.storage.operations import (
     SaveAmendment,
     SaveAnswer,
     SaveChannel,
+    SaveChecks,
+    SaveCitations,
     SaveConfirmation,
     SaveConversation,
     SaveDocument,
@@ -82,6 +86,8 @@ def fill(store: Store, word: str) -> dict[str, Entry]:
     )
     place = ItemAddress(("users", word), "prefs")
     session = Transcript(new_id(), f"claude-code:{word}", "claude-code", f"Fixing {word}", NOW, NOW)
+    cited = Citation(new_id(), new.id, Cited.FILE, f"src/{word}.py", NOW, project=f"git:host/{word}")
+    store.disclose(Disclosure(NOW, word, "mcp", "stdio", "", "", "memory_read", 9, (Shown(new.id, 1, 5),)))
     said = (Utterance("m1", "user", f"We deploy {word} with make", 0, NOW),)
     for group in _groups(
         [put(one, vector_of(one.content)) for one in (old, new, gone, acme, evil, *many)],
@@ -98,6 +104,8 @@ def fill(store: Store, word: str) -> dict[str, Entry]:
         ],
         [put(resting), change(old, content=f"{word} grinds wheat")],
         [SaveRivalry(Rivalry(new.id, resting.id, Relation.UPDATE, word, NOW))],
+        [SaveCitations(new.id, (cited,))],
+        [SaveChecks((CitationCheck(cited.id, new.id, CitationVerdict.GONE, NOW, why=word),))],
         [SaveConfirmation(Confirmation(new.id, NOW, "ada", "ada", "", "d1", ()))],
         [DropEntry(gone.id, 1, word), LinkAction(f"pay {word}", word, (new.id,))],
         [SaveNamed(named("VOICE", f"{word} speaks"), 0), SaveNamed(named("VOICE", f"{word} speaks up"), 1)],

@@ -92,7 +92,7 @@ def test_a_row_that_somebody_still_sees_is_not_called_gone(
     fill(store)
     with psycopg.connect(database_url) as reader:
         reader.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-        assert reader.execute("SELECT count(*) FROM lukasa.migrations").fetchone() == (1,)
+        assert reader.execute("SELECT count(*) > 0 FROM lukasa.migrations").fetchone() == (True,)
         scrub(store)
         assert not store.purge_files()
         assert noted(database_url) == [store.id]

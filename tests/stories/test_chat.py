@@ -47,7 +47,7 @@ def chat(request: pytest.FixtureRequest, server: ChatServer) -> Chat:
 
 
 def test_the_model_sees_memory_as_evidence(memory: Lukasa, world: Workspace, server: ChatServer, chat: Chat) -> None:
-    """L3, C3: the context is in the system prompt, quoted; the six tools are offered."""
+    """L3, C3: the context is in the system prompt, quoted; the tools are offered."""
     world.put("workspace", "The villain is called Malachar")
     with agent(memory, world, chat=chat) as talk:
         talk.turn("Who is the villain?")
@@ -56,6 +56,7 @@ def test_the_model_sees_memory_as_evidence(memory: Lukasa, world: Workspace, ser
     assert asked.said == "Who is the villain?"
     assert set(asked.tools) == {
         "memory_put", "memory_read", "memory_update", "memory_forget", "note_write", "note_read",
+        "corpus_search", "corpus_read",
     }  # fmt: skip
 
 

@@ -43,12 +43,12 @@ def test_a_hit_says_where_it_is_from_and_what_it_is_worth(world: Workspace) -> N
     world.save_document("deploys", GUIDE, title="How we deploy", origin="ops", standing="endorsed", tags=["handbook"])
     (hit, *_) = world.search_corpus("what does the lantern at the gate mean?")
     assert hit.text.startswith("The lantern at the gate burns green")
-    assert (hit.document, hit.version, hit.section, hit.page) == ("deploys", 1, "How we deploy", 4)
+    assert (hit.document, hit.version, hit.section, hit.page) == ("deploys", 1, "Deploys", 3)
     assert (hit.title, hit.origin, hit.standing, hit.place) == (
         "How we deploy",
         "ops",
         "endorsed",
-        "How we deploy, p. 4",
+        "Deploys, p. 3",
     )
     assert "handbook" in hit.tags
     written = world.put("workspace", "Green at the gate means go on waiting", links=[hit.link])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -26,6 +27,7 @@ from lukasa.surfaces.http.application import build
 from tests.helpers.cli import support_spec
 from tests.helpers.making import FixedClock
 from tests.helpers.server import Answer, Client, Running, running
+from tests.helpers.web import any_web
 
 EVERYTHING = tuple(c for c in Capability if c not in OWNERS_ALONE)
 _COUNT = count()
@@ -54,7 +56,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         revoked = access.create("revoked", workspaces=["novel"], can=EVERYTHING)
         access.revoke("revoked")
         clock.time += timedelta(minutes=1)
-        with running(memory) as house:
+        with running(memory) as house, any_web():
             callers = {
                 "none": house.stranger(),
                 "empty": Client(house.port, {"authorization": ""}),
@@ -113,6 +115,10 @@ class Things(dict[str, str]):
         assert self["earlier"]
         return self._world.put(self._tier, f"The mayor of {self['fresh']} is Omar").id
 
+    def _accepted(self) -> str:
+        made = self._world.submit(f"guide {self['fresh']}", memories=[self["entry"]])
+        return self._memory.existing(self._world.name).approve(made.id).id
+
     def _session(self) -> str:
         moment = self._world.ctx.now
         keys = self._world.ctx.tenancy
@@ -139,8 +145,32 @@ class Things(dict[str, str]):
     def _removal(self) -> str:
         return self._memory.removal_plan(self["doomed"]).digest
 
+    def _page(self) -> str:
+        return f"http://{os.environ['LUKASA_FETCH_ALLOW']}/page-{next(_COUNT)}"
+
+    def _feed(self) -> str:
+        return f"http://{os.environ['LUKASA_FETCH_ALLOW']}/feed-{next(_COUNT)}"
+
+    def _followed(self) -> str:
+        return self._memory.existing("novel").follow_feed(self["feed"]).id
+
     def _grant(self) -> str:
         return self._memory.access.create(self["fresh"], workspaces=["novel"]).grant.id
+
+    def _document(self) -> str:
+        """A document that was sent by name; it has no spaces, since it goes into a query."""
+        name = f"{self['fresh'].replace(' ', '-')}.md"
+        self._memory.existing(self._world.name).add_upload(name, b"# Ropes\n\nThe rope is in the loft.\n")
+        return name
+
+    def _folder(self) -> str:
+        folder = Path(self._memory.settings.data).with_name(f"{self['fresh']} folder")
+        folder.mkdir(exist_ok=True)
+        (folder / "oil.md").write_text(f"# Oil\n\nThe oil of {self['fresh']} is in the cellar.\n")
+        return str(folder)
+
+    def _watch(self) -> str:
+        return self._memory.existing(self._world.name).watch_folder(self["folder"])[0].id
 
 
 # What a good call of each verb says: the values of its path, and the rest. A verb that is not here fails the test.
@@ -155,7 +185,7 @@ EXAMPLES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "memory_update": ({"id": "{entry}"}, {"importance": 0.9}),
     "memory_forget": ({"id": "{entry}"}, {}),
     "memory_corroborate": ({"id": "{entry}"}, {}),
-    "memory_cite": ({"id": "{entry}"}, {"cites": ["url:https://host.example/{fresh}"]}),
+    "memory_cite": ({"id": "{entry}"}, {"cites": ["url:https://host.example/{mark}"]}),
     "memory_verify": ({}, {}),
     "memory_restore": ({"id": "{gone}"}, {}),
     "memory_undo": ({"id": "{gone}"}, {}),
@@ -170,6 +200,15 @@ EXAMPLES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "workspace_tokens": ({}, {"since": "24h"}),
     "chart_draw": ({"name": "growth"}, {}),
     "markdown_render": ({}, {"text": "# Lantern"}),
+    "corpus_search": ({}, {"query": "where is the rope?"}),
+    "corpus_read": ({}, {"document": "{document}"}),
+    "corpus_list": ({}, {}),
+    "corpus_about": ({}, {"document": "{document}"}),
+    "corpus_add": ({}, {"name": "{fresh}.md", "data": "IyBTYWlscwoKVGhlIHNhaWwgaXMgb24gdGhlIHJvb2YuCg=="}),
+    "corpus_remove": ({}, {"document": "{document}"}),
+    "corpus_watches": ({}, {}),
+    "corpus_watch": ({}, {"folder": "{folder}"}),
+    "corpus_unwatch": ({"id": "{watch}"}, {}),
     "named_list": ({}, {}),
     "named_get": ({"name": "VOICE"}, {}),
     "named_edit": ({"name": "VOICE"}, {"body": "Plainly."}),
@@ -191,11 +230,20 @@ EXAMPLES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "bookmark_create": ({}, {"name": "{mark}"}),
     "bookmark_list": ({}, {}),
     "workspace_stats": ({}, {"since": "24h"}),
+    "corpus_discover": ({}, {"url": "{page}", "context": "the page {fresh}"}),
+    "corpus_discoveries": ({}, {"limit": "2"}),
+    "feed_add": ({}, {"url": "{feed}"}),
+    "feed_list": ({}, {}),
+    "feed_remove": ({"id": "{followed}"}, {}),
+    "feed_poll": ({}, {"id": "{followed}"}),
     "review_list": ({}, {}),
     "review_approve": ({"id": "{held}"}, {}),
     "review_edit": ({"id": "{held}"}, {"text": "Light the lamp of {fresh} at dusk"}),
     "review_reject": ({"id": "{held}"}, {}),
+    "review_undo": ({"id": "{accepted}"}, {}),
     "review_settle": ({"id": "{later}"}, {"other": "{earlier}", "keep": "both"}),
+    "corpus_submit": ({}, {"document": "guide {fresh}", "memories": ["{entry}"]}),
+    "corpus_submissions": ({}, {"limit": "2"}),
     "transcript_list": ({}, {}),
     "transcript_get": ({"id": "{session}"}, {"limit": "1"}),
     "job_run": ({}, {"kind": "maintain"}),
@@ -239,7 +287,7 @@ def call(
     if scope is not None:
         headers["lukasa_scope"] = "&".join(f"{key}={value}" for key, value in scope.items())
     if verb.method in ("GET", "DELETE"):
-        query = "&".join(f"{key}={value}" for key, value in said.items())
+        query = "&".join(f"{key}={value}" for key, value in filled(said, things).items())
         return caller.ask(verb.method, f"{path}?{query}" if query else path, **headers)
     return caller.ask(verb.method, path, filled(said, things), **headers)
 
@@ -376,12 +424,19 @@ WHOLE = {
     "workspace_stats",
     "memory_shown",
     "workspace_tokens",
+    "corpus_unwatch",
     "event_list",
+    "feed_add",
+    "feed_list",
+    "feed_remove",
+    "feed_poll",
+    "corpus_discover",
     "job_run",
     "job_list",
     "job_get",
     "job_retry",
     "job_cancel",
+    "review_undo",
 }
 # Verbs that take the id of something that one tenant alone has.
 OF_A_TENANT = sorted(

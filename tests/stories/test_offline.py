@@ -15,7 +15,7 @@ SECRETS = ("_API_KEY", "_BASE_URL", "_PROXY", "_proxy")
 
 # A day's work in one process, so that it is started once: every surface that runs without a model provider.
 SESSION = r"""
-import io, json, sys
+import io, json, os, sys
 from lukasa.surfaces.cli.main import cli
 
 def run(*args, given=""):
@@ -25,6 +25,12 @@ def run(*args, given=""):
     except SystemExit as end:
         assert not end.code, (args, end.code)
 
+open("handbook.html", "w").write(
+    '<html><head><link rel="alternate" type="application/rss+xml" href="https://host.example/feed"></head><body>'
+    '<p>The lantern is at the <a href="https://host.example/">gate</a>.</p><img src="https://host.example/x.png"></body>'
+)
+os.mkdir("books")
+open("books/page.md", "w").write("# Gate\n\n![map](https://host.example/map.png)\n\nSee https://host.example/more\n")
 event = {"session_id": "s1", "cwd": ".", "transcript_path": "none.jsonl"}
 run("put", "The villain is called Malachar", "--importance", "0.8")
 run("read", "who is the villain?", "--json")
@@ -34,6 +40,13 @@ run("chat", "Keep track of this: the ferry leaves at noon")
 run("hook", "session-start", given=json.dumps({**event, "hook_event_name": "SessionStart", "source": "startup"}))
 run("hook", "prompt", given=json.dumps({**event, "hook_event_name": "UserPromptSubmit", "prompt": "who is it?"}))
 run("hook", "session-end", given=json.dumps({**event, "hook_event_name": "SessionEnd", "reason": "exit"}))
+run("corpus", "add", "handbook.html")
+run("corpus", "search", "where is the lantern?", "--json")
+run("corpus", "read", "handbook.html")
+run("corpus", "watch", "books")
+run("read", "lantern", "--discoveries")
+run("discover", "list")
+run("feed", "list")
 run("worker", "--once")
 run("model", "status")
 run("embed")

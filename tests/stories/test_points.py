@@ -80,6 +80,13 @@ def session(folder: Path) -> Path:
     return claude(folder / "session.jsonl", [("user", "We always deploy with make ship")])
 
 
+def book(folder: Path) -> Path:
+    shelf = folder / "shelf"
+    shelf.mkdir(exist_ok=True)
+    (shelf / "bible.md").write_text(f"# Bible\n\n{FACT}\n")
+    return shelf / "bible.md"
+
+
 NOBODY = "01890000-0000-7000-8000-000000000000"
 CASES: dict[str, Case] = {
     "put": Case(lambda w, _: w.put("workspace", FACT), lambda w, _: w.put("workspace", "")),
@@ -104,6 +111,24 @@ CASES: dict[str, Case] = {
     "remove_document": Case(
         lambda w, _: (w.save_document("bible", FACT), w.remove_document("bible")),
         lambda w, _: w.remove_document("bible"),
+    ),
+    "add_to_corpus": Case(
+        lambda w, f: w.add_to_corpus(str(book(f))), lambda w, f: w.add_to_corpus(str(f / "absent.md"))
+    ),
+    "add_upload": Case(lambda w, _: w.add_upload("bible.md", FACT.encode()), lambda w, _: w.add_upload("a.md", b"")),
+    "watch_folder": Case(
+        lambda w, f: w.watch_folder(str(book(f).parent)), lambda w, f: w.watch_folder(str(f / "absent"))
+    ),
+    "unwatch": Case(
+        lambda w, f: w.unwatch(w.watch_folder(str(book(f).parent))[0].id), lambda w, _: w.unwatch("nowhere")
+    ),
+    "cite": Case(
+        lambda w, _: w.cite(w.put("workspace", FACT).id, "url:https://host.example/"),
+        lambda w, _: w.cite(NOBODY, "url:https://host.example/"),
+    ),
+    "verify_citations": Case(
+        lambda w, _: w.verify_citations(w.cite(w.put("workspace", FACT).id, "url:https://host.example/").entry.id),
+        lambda w, _: w.verify_citations(NOBODY),
     ),
     "create_channel": Case(lambda w, _: w.create_channel("plot"), lambda w, _: w.create_channel("")),
     "start": Case(lambda w, _: w.start(), lambda w, _: w.start("nowhere")),
@@ -210,6 +235,19 @@ READING = {
         "documents",
         "document_history",
         "search_corpus",
+        "citations",
+        "disclose",
+        "expect",
+        "in_project",
+        "shown",
+        "token_use",
+        "unused",
+        "read_document",
+        "about_document",
+        "collections",
+        "watches",
+        "submissions",
+        "get_submission",
     ),
     *("get_document", "channels", "conversations", "conversation", "read_note", "notes", "jobs", "job", "job_steps"),
     *("scrub_plan", "purge_plan", "transcripts", "transcript", "said", "search_transcripts", "events", "verify"),
@@ -222,7 +260,7 @@ def test_every_verb_is_known_to_these_tests() -> None:
     public = {name for name, _ in inspect.getmembers(Workspace, inspect.isfunction) if not name.startswith("_")}
     assert public - READING == set(CASES)
     reported = {name for name in public if hasattr(getattr(Workspace, name), "__wrapped__")}
-    assert reported == {*CASES, "read", "context", "search_corpus"}
+    assert reported == {*CASES, "read", "context", "search_corpus", "read_document"}
 
 
 @pytest.mark.parametrize("memory", ["keyword"], indirect=True)
@@ -274,7 +312,8 @@ def test_grants_report_to_the_account(memory: Lukasa) -> None:
 def test_every_changing_verb_of_the_api_is_among_them() -> None:
     """T1: whatever a client can change goes through a verb that reports."""
     families = {verb.name.split("_")[0] for verb in VERBS if verb.mutates}
-    assert families <= {"memory", "review", "named", "channel", "conversation", "note", "job", "grant", "scope"}
+    known = {"memory", "review", "named", "channel", "conversation", "note", "job", "grant", "scope", "corpus"}
+    assert families <= known
 
 
 @pytest.mark.parametrize("memory", ["keyword"], indirect=True)

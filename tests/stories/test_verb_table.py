@@ -101,12 +101,18 @@ def test_the_langgraph_tools_and_their_arguments(memory: Lukasa) -> None:
     schemas: dict[str, Any] = {tool.name: tool.args_schema for tool in tools}
     assert {name: (set(one["properties"]), one["required"]) for name, one in schemas.items()} == {
         "memory_put": (
-            {"content", "tier", "kind", "lifetime", "importance", "tags", "corrects", "private", "said_by"},
+            {"content", "tier", "kind", "lifetime", "importance", "tags", "corrects", "private", "said_by", "cites"},
             ["content"],
         ),
         "memory_read": ({"query", "tier", "limit"}, ["query"]),
         "memory_update": ({"id", "content", "importance", "tags", "kind", "lifetime"}, ["id"]),
         "memory_forget": ({"id", "reason"}, ["id"]),
+        "corpus_search": ({"query", "limit", "documents"}, ["query"]),
+        "corpus_read": ({"document", "passage", "section", "page", "line", "start"}, ["document"]),
+        "corpus_submit": (
+            {"document", "memories", "text", "under", "replaces", "whole", "derivable", "note"},
+            ["document", "memories"],
+        ),
         "note_write": ({"key", "value"}, ["key", "value"]),
         "note_read": ({"key"}, []),
     }

@@ -25,13 +25,14 @@ import pytest
 
 import lukasa
 from lukasa.corpus import split
-from lukasa.model import gitleaks, secret_forms
+from lukasa.model import definitions, gitleaks, secret_forms
 from lukasa.model.requests import MOST_TAIL
 from lukasa.model.secrets import MOST_LINE
 from lukasa.observe import cues, rules
 from lukasa.providers.chat import wire
 from lukasa.providers.documents import formats, reading
 from lukasa.read import question
+from lukasa.write import named_files
 
 SMALL, LARGE = 4_000, 64_000
 SUSPECT = 0.004  # seconds of CPU for SMALL after which LARGE is tried
@@ -47,6 +48,7 @@ _CUT = {
     "lukasa.observe.cues.Phrases": rules.MOST_REQUEST,
     "lukasa.model.gitleaks": MOST_LINE,
     "lukasa.model.secret_forms": MOST_LINE,
+    "lukasa.write.named_files._PATH": named_files.LONGEST,
     "lukasa.corpus.split._ENDED": split._TAIL,
     "lukasa.providers.documents.formats._PAGE": formats._PAGE_WITHIN,
     "lukasa.providers.documents.reading._META_CHARSET": reading._WITHIN,
@@ -59,6 +61,8 @@ _MADE: dict[str, Callable[[], Iterable[tuple[str, int]]]] = {
     "re.escape(key)": lambda: [(r"`kind`:(.*)", 0)],
     "{key}": lambda: [(r"^status:.*\n", re.MULTILINE)],
     "{word}": lambda: [(rf"\b{question._month_pattern(month)}\b", 0) for month in range(1, 13)],
+    "_pattern(part)": lambda: [(definitions._pattern(name), 0) for name in ("a", "Settings")],
+    "re.escape(name)": lambda: [(r"^([0-9a-f]{40,64}) refs/heads/main$", re.MULTILINE)],
     "re.compile(source)": lambda: [
         *((pattern, 0) for _, _, pattern in secret_forms._FORMS),
         *((value, 0) for value in vars(secret_forms).values() if isinstance(value, str) and "(?" in value),
@@ -78,7 +82,7 @@ _MADE: dict[str, Callable[[], Iterable[tuple[str, int]]]] = {
 class Use:
     """One pattern, its name, and whether all its uses begin at the start of the text."""
 
-    def __init__(self, name: str, pattern: re.Pattern[str], anchored: bool = False) -> None:
+    def __init__(self, name: str, pattern: re.Pattern[Any], anchored: bool = False) -> None:
         self.name, self.pattern, self.anchored = name, pattern, anchored
 
 
@@ -229,15 +233,16 @@ def _raise(signum: int, frame: FrameType | None) -> None:
 
 def _cpu(use: Use, text: str) -> float:
     """The seconds of CPU that a pattern takes, at most BOUND: then it is interrupted."""
+    subject: Any = text.encode() if isinstance(use.pattern.pattern, bytes) else text
     before = signal.signal(signal.SIGVTALRM, _raise)
     begun = time.process_time()
     signal.setitimer(signal.ITIMER_VIRTUAL, BOUND)
     try:
         if use.anchored:
-            use.pattern.match(text)
-            use.pattern.fullmatch(text)
+            use.pattern.match(subject)
+            use.pattern.fullmatch(subject)
         else:
-            for _ in use.pattern.finditer(text):
+            for _ in use.pattern.finditer(subject):
                 pass
     except _TooSlow:
         return BOUND

@@ -26,14 +26,14 @@ ORDER = ["Anchor", "Typology", "Tiers", "Backend", "Retrieval", "Behaviour", "Di
 
 
 def test_show_has_every_primitive() -> None:
-    """P5: fifteen primitives and the audit posture, each value with its origin."""
+    """P5: fifteen primitives, the ledger of what was shown and the audit posture, each value with its origin."""
     rows = show(load_preset("default"))
     primitives = list(dict.fromkeys(row.primitive for row in rows))
     assert primitives == [
         *("anchor", "typology", "tiers", "backend", "retrieval"),
         *BEHAVIOURS,
         *("reference_only", "sanitization", "visibility"),
-        *("triggers", "triage", "audit"),
+        *("triggers", "triage", "disclosure", "audit"),
     ]
     assert all(row.value and row.provenance for row in rows)
 

@@ -109,6 +109,13 @@ def test_migrations_are_numbered_without_gaps() -> None:
         assert f"PRAGMA user_version = {m.number};" in m.text
 
 
+def test_each_migration_leaves_its_own_number_so_that_a_store_opens_again(tmp_path: Path) -> None:
+    """A store of this version, and of each earlier one, opens a second time: no migration runs twice."""
+    for known in range(1, len(migrations()) + 1):
+        for _ in range(2):
+            SqliteStore(tmp_path / str(known), role="workspace", create=True, known=migrations()[:known]).close()
+
+
 def test_counting_reads_does_not_wait_for_a_writer(tmp_path: Path) -> None:
     """D1: while a transaction holds memory, retrievals are counted all the same."""
     store = SqliteStore(tmp_path / "store", role="workspace", create=True, busy_timeout=0.1)

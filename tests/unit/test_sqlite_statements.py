@@ -66,6 +66,8 @@ def ours() -> set[str]:
     for query in tables.queries():
         found |= {SELECT(query), COUNT(query), DELETE(query)}
         found |= {COUNT_BY(query, column) for column in query.table.columns}
+    for texts_of in (tables.UTTERANCES, tables.PASSAGES):
+        found |= set(sql.text_index(texts_of))
     return found
 
 

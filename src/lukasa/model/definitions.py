@@ -62,8 +62,8 @@ def _by_words(source: SourceText, name: str) -> tuple[int, int] | None:
     lines = source.text.split("\n")
     first, last = 1, len(lines)
     for depth, part in enumerate(re.split(r"\.|::|#", name)):
-        pattern = _pattern(part)
-        at = next((n for n in range(first + (1 if depth else 0), last + 1) if pattern.match(lines[n - 1][:400])), None)
+        numbers = range(first + (1 if depth else 0), last + 1)
+        at = next((n for n in numbers if re.match(_pattern(part), lines[n - 1][:400])), None)
         if at is None:
             return None
         first, last = at, _block(lines, at)
@@ -71,11 +71,11 @@ def _by_words(source: SourceText, name: str) -> tuple[int, int] | None:
 
 
 @lru_cache(maxsize=256)
-def _pattern(name: str) -> re.Pattern[str]:
+def _pattern(name: str) -> str:
     named = re.escape(name)
     begins = rf"[ \t]*(?:[\w@#.()\[\]<>&*-]+[ \t]+){{0,6}}?(?:{_WORDS})[ \t]+(?:\([^)]*\)[ \t]*)?[*&]?{named}(?!\w)"
     given = rf"[ \t]*(?:export[ \t]+)?{named}[ \t]*(?:\([ \t]*\)[ \t]*\{{|[:=](?!=))"
-    return re.compile(rf"(?:{begins}|{given})")
+    return rf"(?:{begins}|{given})"
 
 
 def _block(lines: list[str], at: int) -> int:

@@ -24,6 +24,7 @@ are translated at the border that meets them.
     │   └── Forbidden              the credential does not allow it
     ├── Unauthenticated            no credential, or one that is not valid (any more)
     ├── Conflict                   the thing changed since it was read
+    │   └── DocumentMoved          a document changed after a change of it was submitted
     ├── LostClaim                  another worker has taken the job; this worker may write nothing more for it
     ├── SpecError                  a spec file is incomplete or inconsistent
     ├── StoreError                 the database cannot do it
@@ -51,6 +52,7 @@ are translated at the border that meets them.
 from __future__ import annotations
 
 MOST_SAID = 2_000  # characters of a message, and of a fix
+MOST_DIFF = 20_000  # characters of the difference between two texts that an error shows
 
 
 def brief(text: object, most: int = MOST_SAID) -> str:
@@ -179,6 +181,14 @@ class Conflict(LukasaError):
     """The thing changed after it was read; read it again and decide again."""
 
 
+class DocumentMoved(Conflict):
+    """A document has changed since somebody submitted a change of it; `diff` shows how, by words."""
+
+    def __init__(self, message: str, *, diff: str, fix: str = "") -> None:
+        super().__init__(message, fix=fix)
+        self.diff = brief(diff, MOST_DIFF) if diff else ""
+
+
 class LostClaim(LukasaError):
     """Another worker has taken the job, or it was cancelled: this worker may write nothing more for it."""
 
@@ -266,7 +276,17 @@ class NoticeFailed(LukasaError):
 
 
 class FetchFailed(LukasaError):
-    """A server gave no usable answer; nothing was written."""
+    """A server gave no usable answer; nothing was written.
+
+    `status` is the number that it answered with, if it did; `retry_after` the pause in seconds that it asks for.
+    """
+
+    def __init__(
+        self, message: str, *, fix: str = "", status: int | None = None, retry_after: float | None = None
+    ) -> None:
+        super().__init__(message, fix=fix)
+        self.status = status
+        self.retry_after = retry_after
 
 
 class MissingExtra(LukasaError):

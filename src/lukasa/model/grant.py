@@ -37,6 +37,7 @@ class Capability(StrEnum):
     SCRUB_KEEP_NAMED = "scrub_keep_named"
     SCRUB_PURGE_THREAD = "scrub_purge_thread"
     GRANTS = "grants"
+    DISCOVER = "discover"  # reach the web
     METRICS = "metrics"  # counts and durations of the whole server, and no memory
 
 
@@ -45,6 +46,9 @@ OWNERS_ALONE = frozenset({Capability.NAMED_WRITE, Capability.GRANTS})
 
 # These remove for good. No program has them by default, not even one that acts as the owner.
 FOR_GOOD = frozenset({Capability.SCRUB_FULL, Capability.SCRUB_KEEP_NAMED, Capability.SCRUB_PURGE_THREAD})
+
+# No program has these unless they are named: what removes for good, and what reaches beyond this machine.
+ONLY_NAMED = FOR_GOOD | {Capability.DISCOVER}
 
 
 class Reach(Struct, frozen=True):

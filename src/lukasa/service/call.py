@@ -27,6 +27,7 @@ from lukasa.ports import (
     Clock,
     CuratedFile,
     DecisionFolder,
+    DocumentFiles,
     DocumentParser,
     Embedder,
     LogFile,
@@ -37,6 +38,7 @@ from lukasa.ports import (
     Splitter,
     Threads,
     TranscriptReader,
+    Web,
     no_span,
 )
 from lukasa.service import inputs
@@ -65,6 +67,8 @@ class CallContext(Sight, frozen=True, kw_only=True):
     transcripts: Callable[[], TranscriptReader] | None = None  # opened when a session file is read
     parser: Callable[[], DocumentParser] | None = None  # opened when a document is read
     splitter: Splitter | None = None  # cuts a document into passages
+    files: Callable[[], DocumentFiles] | None = None  # files of this machine that may become documents
+    fetcher: Callable[[], Web] | None = None  # gets what a URL names, when somebody asks for it
     prompts: Path | None = None  # the folder of the owner's own prompts
     chat: Callable[[], Chat] | None = None  # opens the language model, if the settings name one
     curated_file: CuratedFile | None = None  # the file of the curated document, if the spec asks for one
@@ -193,6 +197,10 @@ class CallContext(Sight, frozen=True, kw_only=True):
         """Return an entry as it leaves through the gates, and how often each transform changed it."""
         content, changes = through(self.gates, entry.content, entry.trust)
         return (replace(entry, content=content or WITHHELD), changes) if changes else (entry, changes)
+
+    def passed_text(self, text: str) -> str:
+        """Return a text of a document as it leaves through the gates. Nobody vouches for what a file says."""
+        return through(self.gates, text, Trust.UNTRUSTED)[0] or WITHHELD if self.gates else text
 
     def shown(self, entry: Entry, *, sensitive: bool = False) -> Entry:
         """Return an entry as this context may see it: through the gates, and secrets only for the owner."""

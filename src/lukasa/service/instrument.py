@@ -41,6 +41,7 @@ from lukasa.storage.operations import (
     SaveItemVectors,
     SaveNamed,
     SaveNote,
+    SaveSubmission,
     Scrub,
 )
 from lukasa.storage.port import Store
@@ -170,6 +171,8 @@ def _names(operation: Operation) -> Iterable[str]:
             return _judged(draft.action.removeprefix("entry.").replace(".", "_"), verdicts)
         case SaveAmendment(amendment):
             return (f"proposals_{amendment.state}",)
+        case SaveSubmission(submission):
+            return (f"submissions_{submission.state}",)
         case Scrub():
             return ("scrubbed",)
         case _:

@@ -11,6 +11,7 @@ from lukasa.service import sessions
 from lukasa.service.admin.admin_methods import AdminMethods
 from lukasa.service.citations.citation_methods import CitationMethods
 from lukasa.service.corpus.corpus_methods import CorpusMethods
+from lukasa.service.corpus.submission_methods import SubmissionMethods
 from lukasa.service.curation.curation_methods import CurationMethods
 from lukasa.service.entries.entry_methods import EntryMethods
 from lukasa.service.jobs.job_methods import JobMethods
@@ -24,6 +25,7 @@ class Workspace(
     ReadMethods,
     CitationMethods,
     CorpusMethods,
+    SubmissionMethods,
     SessionMethods,
     CurationMethods,
     JobMethods,

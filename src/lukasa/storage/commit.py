@@ -18,6 +18,7 @@ from lukasa.model.entry import CanonicalLink, Derivation, Document, Entry
 from lukasa.model.errors import Conflict, Damaged
 from lukasa.model.events import EventDraft, Stamp
 from lukasa.model.item import value_text
+from lukasa.model.submission import SubmissionMemory
 from lukasa.model.telemetry import Spending
 from lukasa.storage import job_queue, removal, row_rules, tables
 from lukasa.storage.backend import (
@@ -42,6 +43,7 @@ from lukasa.storage.operations import (
     DropWorkspace,
     Embedding,
     Emit,
+    EmptySubmissions,
     Enqueue,
     FailJob,
     FinishJob,
@@ -76,6 +78,7 @@ from lukasa.storage.operations import (
     SavePassageEmbedding,
     SavePassages,
     SaveRivalry,
+    SaveSubmission,
     SaveTranscript,
     SaveWatch,
     SaveWorkspace,
@@ -509,6 +512,22 @@ def _save_amendment(rows: Rows, operation: SaveAmendment, _: Transaction) -> Non
     rows.save(tables.AMENDMENTS, amendment)
 
 
+def _save_submission(rows: Rows, operation: SaveSubmission, _: Transaction) -> None:
+    submission = replace(operation.submission, version=operation.expect + 1)
+    before = get(rows, tables.SUBMISSIONS, submission.id)
+    row_rules.check_version("submission", submission.id, before.version if before else None, operation.expect)
+    if before is not None and before.wordless and not submission.wordless:
+        raise Conflict(f"the words of submission {submission.id} were removed", fix="submit the change again")
+    rows.save(tables.SUBMISSIONS, submission)
+    if before is None:
+        memories = row_rules.unique(submission.memories)
+        rows.insert(tables.SUBMISSION_MEMORIES, [SubmissionMemory(submission.id, id) for id in memories])
+
+
+def _empty_submissions(rows: Rows, operation: EmptySubmissions, _: Transaction) -> None:
+    removal.empty_submissions(rows, operation.entries)
+
+
 # Telemetry, grants, answers
 
 
@@ -592,6 +611,8 @@ _CHANGES: dict[type[Any], Callable[[Rows, Any, Transaction], bytes | None]] = {
     SaveTranscript: _save_transcript,
     KeepUtterances: _keep_utterances,
     SaveAmendment: _save_amendment,
+    SaveSubmission: _save_submission,
+    EmptySubmissions: _empty_submissions,
     Emit: _emit,
     ForgetTelemetry: _forget_telemetry,
     ForgetDisclosures: _forget_disclosures,

@@ -20,6 +20,7 @@ from lukasa.model.grant import Grant
 from lukasa.model.item import Item, ItemAddress, item_id, value_text
 from lukasa.model.job import JobDraft
 from lukasa.model.scrub import Extent
+from lukasa.model.submission import Submission
 from lukasa.model.telemetry import Level, Spending, TelemetryEvent
 from lukasa.model.text import commitment
 from lukasa.model.transcript import Transcript, Utterance
@@ -147,6 +148,19 @@ class SaveAmendment(Struct, frozen=True):
     expect: int
 
 
+class SaveSubmission(Struct, frozen=True):
+    """Insert (`expect` 0) or replace the version `expect` of a change that is submitted to a document."""
+
+    submission: Submission
+    expect: int
+
+
+class EmptySubmissions(Struct, frozen=True):
+    """Take the words out of the submissions that rest on these entries, which were removed for good elsewhere."""
+
+    entries: tuple[str, ...]
+
+
 class Emit(Struct, frozen=True):
     """Telemetry. It is no event: the log says what changed, this says how the work went."""
 
@@ -189,6 +203,8 @@ PipelineOperation = (
     | SaveTranscript
     | KeepUtterances
     | SaveAmendment
+    | SaveSubmission
+    | EmptySubmissions
     | Emit
     | ForgetTelemetry
     | ForgetDisclosures
@@ -566,6 +582,8 @@ def describe(operation: Operation, salt: bytes) -> EventDraft | None:
             detail = {"section": amendment.section, "decided_by": amendment.decided_by, "reason": amendment.reason}
             detail |= {"version": expect + 1, "commitment": commitment(salt, amendment.line or amendment.change)}
             return EventDraft(f"amendment.{amendment.state}", amendment.id, detail)
+        case SaveSubmission(submission, expect):
+            return EventDraft(f"submission.{submission.state}", submission.id, _submitted(submission, expect, salt))
         case SaveGrant(grant, expect):
             action = "grant.created" if not expect else "grant.revoked" if grant.revoked_at else "grant.changed"
             detail = {**grant_detail(grant), "version": expect + 1, "commitment": commitment(salt, grant_text(grant))}
@@ -576,6 +594,17 @@ def describe(operation: Operation, salt: bytes) -> EventDraft | None:
             return operation.draft()
         case _:
             return _of_a_session(operation, salt)
+
+
+def _submitted(submission: Submission, expect: int, salt: bytes) -> dict[str, Any]:
+    """The detail of a submission's event. It names the document, the memories and what was decided, without words."""
+    about: dict[str, Any] = {"document": submission.document, "base": submission.base, "version": expect + 1}
+    about |= {"memories": list(submission.memories), "commitment": commitment(salt, submission.change.text)}
+    if submission.decided_by:
+        about |= {"decided_by": submission.decided_by, "reason": submission.reason, "edited": submission.edited}
+    if submission.accepted:
+        about |= {"accepted": submission.accepted, "retired": list(submission.retired)}
+    return about
 
 
 def _of_a_session(operation: Operation, salt: bytes) -> EventDraft | None:

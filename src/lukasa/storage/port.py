@@ -51,6 +51,7 @@ from lukasa.model.item import Item, ItemAddress, ItemFilter, whole_text
 from lukasa.model.job import Job, JobState
 from lukasa.model.scrub import Extent, Holdings
 from lukasa.model.selection import NO_FILTERS, Filters, Selection
+from lukasa.model.submission import Submission, SubmissionMemory, SubmissionState
 from lukasa.model.telemetry import DayTally, Spending, Tally, TelemetryEvent, TelemetryQuery
 from lukasa.model.text import path_key, said_key, terms
 from lukasa.model.transcript import Progress, Transcript, Utterance
@@ -178,6 +179,22 @@ class PipelineStore(Protocol):
         limit: int = 1000,
     ) -> list[Amendment]:
         """Amendments, the oldest first."""
+        ...
+
+    # Submissions
+    def submissions(
+        self,
+        ids: Iterable[str] | None = None,
+        *,
+        states: Collection[SubmissionState] | None = None,
+        document: str | None = None,
+        limit: int = 1000,
+    ) -> list[Submission]:
+        """Changes submitted to documents, the oldest first."""
+        ...
+
+    def submissions_on(self, entries: Collection[str]) -> list[SubmissionMemory]:
+        """The submissions that rest on these entries, each with the entry; the oldest first."""
         ...
 
     # Telemetry

@@ -37,6 +37,7 @@ from lukasa.model.item import Item, ItemAddress
 from lukasa.model.job import Job, JobState
 from lukasa.model.scrub import Extent, Holdings
 from lukasa.model.selection import NO_FILTERS, Filters, Selection
+from lukasa.model.submission import Submission, SubmissionMemory, SubmissionState
 from lukasa.model.telemetry import Spending
 from lukasa.model.transcript import Progress, Transcript, Utterance
 from lukasa.model.values import Relation
@@ -286,6 +287,21 @@ class PlainReads(ABC):
     ) -> list[Amendment]:
         with self._reading() as rows:
             return rows.select(tables.OLDEST_AMENDMENTS, ids, states, limit=limit)
+
+    def submissions(
+        self,
+        ids: Iterable[str] | None = None,
+        *,
+        states: Collection[SubmissionState] | None = None,
+        document: str | None = None,
+        limit: int = 1000,
+    ) -> list[Submission]:
+        with self._reading() as rows:
+            return rows.select(tables.OLDEST_SUBMISSIONS, ids, states, document, limit=limit)
+
+    def submissions_on(self, entries: Collection[str]) -> list[SubmissionMemory]:
+        with self._reading() as rows:
+            return rows.select(tables.SUBMISSIONS_ON, entries)
 
     def spent(self, since_day: str) -> list[Spending]:
         with self._reading() as rows:

@@ -40,6 +40,7 @@ from lukasa.storage.operations import (
     SaveNote,
     SavePassages,
     SaveRivalry,
+    SaveSubmission,
     SaveTranscript,
     SaveWatch,
 )
@@ -142,6 +143,13 @@ def _citations(save: SaveCitations) -> SaveCitations:
     return save if clean == save.citations else replace(save, citations=clean)
 
 
+def _submission(save: SaveSubmission) -> SaveSubmission:
+    submission = save.submission
+    change = replace(submission.change, **_clean_parts(submission.change, "text", "place"))
+    about = _clean_parts(submission, "title", "note", "reason")
+    return replace(save, submission=replace(submission, change=change, **about))
+
+
 _CLEAN: dict[type, Callable[[Any], Any]] = {
     SaveEntry: _entry,
     Record: _record,
@@ -166,5 +174,6 @@ _CLEAN: dict[type, Callable[[Any], Any]] = {
     SaveConfirmation: _fields("said", of="confirmation"),
     SaveNote: _fields("value", of="note"),
     SaveRivalry: _fields("reason", of="rivalry"),
+    SaveSubmission: _submission,
     SaveTranscript: _fields("title", "detail", of="transcript"),
 }

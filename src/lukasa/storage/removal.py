@@ -11,6 +11,7 @@ from lukasa.model.disclosure import Disclosure, without
 from lukasa.model.events import Event, may_be_emptied, redaction
 from lukasa.model.job import JobState
 from lukasa.model.scrub import Extent, Holdings, KeptRow, manifest_digest
+from lukasa.model.submission import SubmissionState
 from lukasa.model.timestamps import micros
 from lukasa.storage import job_queue, row_rules, tables
 from lukasa.storage.backend import Rows
@@ -22,6 +23,8 @@ _NOTES = ("note.written", "note.cleared")
 _REFUSALS = ("entry.discarded", "entry.refused")
 _LINKED = "action.linked"
 _EVER = datetime(9999, 1, 1, tzinfo=UTC)
+_SUBMISSION = "submission."
+_SUBMISSIONS = tuple(f"{_SUBMISSION}{state}" for state in SubmissionState)
 
 
 def holdings(rows: Rows, extent: Extent) -> Holdings:
@@ -37,8 +40,10 @@ def holdings(rows: Rows, extent: Extent) -> Holdings:
         "answers": rows.count(tables.ANSWERED, 0),
         "events": len(_events(rows, extent, held)),
         "disclosures": len(_disclosed(rows, extent, held)),
+        "submissions": len({one.submission for one in rows.select(tables.SUBMISSIONS_ON, ids)}),
     }
     if extent.copies:
+        counts["submissions"] = rows.count(tables.OLDEST_SUBMISSIONS, None, None, None)
         counts["utterances"] = rows.count(tables.ALL_UTTERANCES)
         counts["jobs"] = len(job_queue.over(rows))
         counts["points"] = rows.count_wordy_telemetry()
@@ -77,11 +82,12 @@ def _events(rows: Rows, extent: Extent, held: Holdings) -> list[Event]:
             or (of_talk and (extent.purges or event.action in _NOTES))
             or (event.action in _REFUSALS and tier == event.detail.get("tier", ""))
             or (event.action == _LINKED and not ids.isdisjoint(event.detail["entries"]))
+            or (event.action.startswith(_SUBMISSION) and not ids.isdisjoint(event.detail["memories"]))
         )
 
     talk = [] if extent.conversation is None else [extent.conversation]
     found = rows.select(tables.EVENTS_OF_SUBJECTS, [*ids, *names, *talk])
-    found += rows.select(tables.EVENTS_OF_ACTIONS, (*_REFUSALS, _LINKED))
+    found += rows.select(tables.EVENTS_OF_ACTIONS, (*_REFUSALS, _LINKED, *_SUBMISSIONS))
     by_number = {event.seq: event for event in found if about(event)}
     return [by_number[seq] for seq in sorted(by_number)]
 
@@ -137,6 +143,7 @@ def drop_entries(rows: Rows, ids: Sequence[str]) -> None:
     drop_grounds(rows, ids)
     drop_citations(rows, ids)
     rows.delete(tables.CONFIRMATIONS_OF, ids)
+    empty_submissions(rows, ids)
     rows.drop_entries(ids)
 
 
@@ -158,8 +165,18 @@ def drop_rivals(rows: Rows, ids: Sequence[str]) -> None:
     rows.delete(tables.RIVALS_OF_EARLIER, ids)
 
 
+def empty_submissions(rows: Rows, ids: Sequence[str]) -> None:
+    """Take the words out of the submissions that rest on these entries."""
+    resting = row_rules.unique(one.submission for one in rows.select(tables.SUBMISSIONS_ON, ids))
+    for one in rows.select(tables.OLDEST_SUBMISSIONS, resting, None, None) if resting else ():
+        if not one.wordless:
+            rows.save(tables.SUBMISSIONS, one.without_words())
+
+
 def _drop_copies(rows: Rows) -> None:
     """Remove what may repeat a workspace's memory."""
+    rows.delete(tables.ALL_SUBMISSION_MEMORIES)
+    rows.delete(tables.OLDEST_SUBMISSIONS, None, None, None)
     rows.drop_texts(tables.ALL_UTTERANCES)
     rows.delete(tables.NEWEST_TRANSCRIPTS, None)
     rows.delete(tables.OLDEST_AMENDMENTS, None, None)

@@ -33,10 +33,11 @@ from lukasa.model.entry import (
 from lukasa.model.events import Actor, Event, canonical_json
 from lukasa.model.grant import Capability, Grant, Reach
 from lukasa.model.job import Job, JobState
+from lukasa.model.submission import Change, How, Submission, SubmissionMemory, SubmissionState
 from lukasa.model.telemetry import Spending, TelemetryEvent
 from lukasa.model.text import content_hash
 from lukasa.model.transcript import Progress, Quote, Transcript, Utterance
-from lukasa.model.values import Outcome, Relation, Trust
+from lukasa.model.values import Origin, Outcome, Relation, Trust
 from lukasa.storage.codec import (
     CANONICAL,
     FLAG,
@@ -374,6 +375,46 @@ AMENDMENTS = Table(
     ("id",),
 )
 OLDEST_AMENDMENTS = Query(AMENDMENTS, "id in optional", "state in optional", order="place")
+
+SUBMISSIONS = Table(
+    "submissions",
+    Submission,
+    (
+        Column("id"),
+        Column("document", fixed=True),
+        Column("title"),
+        Column("collection", fixed=True),
+        Column("base", fixed=True),
+        Column("how", enum(How), "change.how"),
+        Column("place_in_text", field="change.place"),
+        Column("text", field="change.text"),
+        Column("memories", TEXTS, fixed=True),
+        Column("derivable", TEXTS, fixed=True),
+        Column("principal", field="origin.principal", fixed=True),
+        Column("surface", field="origin.surface", fixed=True),
+        Column("transport", field="origin.transport", fixed=True),
+        Column("trust", Codec(int, Trust), "origin.trust", fixed=True),
+        Column("note"),
+        Column("created_at", TIME, fixed=True),
+        Column("updated_at", TIME),
+        Column("keys", JSON, fixed=True),
+        Column("state", enum(SubmissionState)),
+        Column("decided_by"),
+        Column("reason"),
+        Column("edited", FLAG),
+        Column("accepted"),
+        Column("retired", TEXTS),
+        Column("version"),
+    ),
+    ("id",),
+    parts={"change": Change, "origin": Origin},
+)
+OLDEST_SUBMISSIONS = Query(SUBMISSIONS, "id in optional", "state in optional", "document = optional", order="place")
+SUBMISSION_MEMORIES = Table(
+    "submission_memories", SubmissionMemory, (Column("submission"), Column("entry")), ("submission", "entry")
+)
+SUBMISSIONS_ON = Query(SUBMISSION_MEMORIES, "entry in", order="place")
+ALL_SUBMISSION_MEMORIES = Query(SUBMISSION_MEMORIES)
 
 JOBS = Table(
     "jobs",

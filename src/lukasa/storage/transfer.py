@@ -132,6 +132,8 @@ PARTS = (
     TRANSCRIPTS,
     UTTERANCES,
     AMENDMENTS,
+    _plain(tables.SUBMISSIONS, "place", page=_FEW),
+    _plain(tables.SUBMISSION_MEMORIES, "place"),
     JOBS,
     _plain(tables.STEPS, "place", page=_FEW),
     TELEMETRY,

@@ -63,6 +63,7 @@ _KINDS = (
     ("jobs", "jobs that are over or half done, with their journals"),
     ("answers", "answers stored for requests that are sent again"),
     ("points", "telemetry events whose words are emptied"),
+    ("submissions", "submissions to the corpus that rest on them lose their words"),
     ("disclosures", "texts that went to agents, in the ledger; what else was in them stays listed"),
     ("events", "events that are emptied; their position, time, actor and action stay"),
 )

@@ -1,4 +1,4 @@
-"""Answer without a model: understand requests to remember, recall, count and forget, and nothing else.
+"""Answer without a model: understand requests to remember, recall, look up, count and forget, and nothing else.
 
 The responder works as a model does: it gets the conversation and the tools, asks for tool calls, sees their results,
 and then answers. It quotes entries with their date and origin; if nothing matches, it says so. It understands English
@@ -23,11 +23,14 @@ from lukasa.model.text import STOP_WORDS, fold, terms, words
 from lukasa.ports import Embedder, Message, Reply, Tool, ToolCall
 from lukasa.providers.chat.corrections import corrected
 from lukasa.providers.chat.counting import Count, asks_count, reported_count
+from lukasa.providers.chat.looking_up import NO_DOCUMENTS, Lookup, lookup, passages, quoted
+from lukasa.providers.chat.looking_up import count as document_count
 
 ENOUGH = 0.5  # share of a question's content words that an entry must hold to be an answer
 QUOTED = 3
 LISTED = 12
 RECALLED = 6  # turns in which a correction looks for what it corrects
+LOOKED_UP = 10  # passages that a look into documents brings
 MATCHED = 15  # entries that a request to forget looks at, the most that one read returns
 SUMMARY = "conversation-summary"
 
@@ -170,6 +173,9 @@ def _answer(turn: _Turn, embedder: Embedder | None) -> str | ToolCall | tuple[To
     chosen = _chosen(turn)
     if chosen is not None:
         return _forget_chosen(chosen, steps)
+    asked = lookup(said)
+    if asked is not None:
+        return _look_up(_meant(asked, turn.before), said, steps)
     intent = intents.understand(said, embedder)
     count = reported_count(said, intent, embedder) if intent.forget is None and not intent.declined else None
     if count is not None:
@@ -338,6 +344,34 @@ def _forget_chosen(chosen: Sequence[Mapping[str, Any]], steps: Sequence[_Step]) 
     gone = [str(step.result.get("content", "")) for step in steps if not step.error]
     told = "I have forgotten this, and you can restore it: " + "; ".join(f"“{text}”" for text in gone) if gone else ""
     return told if failed is None else f"{told}\n{_trouble(failed)}".strip()
+
+
+# Look up in documents
+
+
+def _meant(asked: Lookup, before: _Turn | None) -> Lookup:
+    """Take the topic from the message before, if this one says only "look it up"."""
+    return replace(asked, topic=before.said.strip()) if asked.refers and before is not None else asked
+
+
+def _look_up(asked: Lookup, said: str, steps: Sequence[_Step]) -> str | ToolCall:
+    """Search the documents for the topic, then for the topic beside the document's name, and quote."""
+    searched = [step for step in steps if step.call.name == "corpus_search"]
+    if searched and searched[-1].error:
+        return _trouble(searched[-1])
+    told = [one for step in searched for one in quoted(asked, passages(step.result))]
+    if told:
+        return "\n".join(dict.fromkeys(told))
+    if not searched:
+        return _call("corpus_search", steps, query=asked.topic, limit=LOOKED_UP)
+    if document_count(searched[0].result) and asked.place and len(searched) == 1:
+        return _call("corpus_search", steps, query=f"{asked.place} {asked.topic}", limit=LOOKED_UP)
+    if not asked.certain:
+        return _recall(said, steps)
+    if not document_count(searched[0].result):
+        return NO_DOCUMENTS
+    where = f"a document called “{asked.place}”" if asked.place else "the documents"
+    return f"I found nothing about “{asked.topic}” in {where}."
 
 
 # Correct

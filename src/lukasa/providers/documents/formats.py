@@ -178,6 +178,12 @@ def _claimed(name: str, media_type: str) -> Format:
     return Format(_ENDINGS.get(ending, "text"), charset=declared)
 
 
+def is_known(name: str) -> bool:
+    """Say whether the name of a file tells a format that is read."""
+    ending = _ending(name)
+    return _last(name) in _NAMES or ending in _LANGUAGES or ending in _ENDINGS
+
+
 def _last(name: str) -> str:
     """Return the last piece of a path or URL, without query, in lower case."""
     return re.split(r"[/\\]", name.partition("?")[0].partition("#")[0].rstrip("/"))[-1].lower()

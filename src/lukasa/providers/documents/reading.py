@@ -20,6 +20,7 @@ from lukasa.providers.documents.pdf import read_pdf
 _LONGEST_TITLE = 300
 _META_CHARSET = re.compile(r"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
 _XML_ENCODING = re.compile(r"\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w.:-]{1,40})")
+_TEXTS = ("markdown", "restructuredtext", "code", "text")
 _WITHIN = 2048  # bytes in which a page declares its encoding
 
 
@@ -42,23 +43,24 @@ class Reply(Struct, frozen=True):
 
 def read(data: bytes, name: str, form: Format, limits: Limits) -> ParsedDocument:
     """Parse a file. Raises UnreadableDocument, which does not name the file yet."""
-    title, parts, notes = _parsed(data, form, limits)
+    title, parts, notes, text = _parsed(data, form, limits)
     if not parts:
         raise UnreadableDocument("it has no text", fix="give a file that holds text")
     if sum(len(part.text) for part in parts) > limits.characters:
         beyond(f"it has more than {limits.characters:,} characters of text", "characters")
     title = " ".join(storable(title).split())[:_LONGEST_TITLE] or own_name(name, form)
     notes = tuple(note for note in (form.note, *notes) if note)
-    return ParsedDocument(title, MEDIA_TYPES[form.kind], parts, form.language, notes)
+    return ParsedDocument(title, MEDIA_TYPES[form.kind], parts, form.language, notes, text)
 
 
-def _parsed(data: bytes, form: Format, limits: Limits) -> tuple[str, tuple[Part, ...], tuple[str, ...]]:
+def _parsed(data: bytes, form: Format, limits: Limits) -> tuple[str, tuple[Part, ...], tuple[str, ...], str]:
+    """Return title, parts and notes, and the text of a file that is one."""
     if form.kind == "pdf":
         pages = read_pdf(data, limits)
-        return pages.title, tuple(map(_clean, pages.parts)), pages.notes
+        return pages.title, tuple(map(_clean, pages.parts)), pages.notes, ""
     if form.kind == "epub":
         book = read_book(data, limits)
-        return book.title, tuple(map(_clean, book.parts)), book.notes
+        return book.title, tuple(map(_clean, book.parts)), book.notes, ""
     content, note = decoded(data, _declared(data, form))
     match form.kind:
         case "html":
@@ -80,7 +82,7 @@ def _parsed(data: bytes, form: Format, limits: Limits) -> tuple[str, tuple[Part,
             title, parts = plain.code(content, form.language, limits)
         case _:
             title, parts = plain.text(content, limits)
-    return title, parts, (note,)
+    return title, parts, (note,), content if form.kind in _TEXTS else ""
 
 
 def _clean(part: Part) -> Part:

@@ -16,12 +16,12 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 
 from lukasa.model.errors import LukasaError, OutsideProject, UnreadableFile
 from lukasa.model.source_text import SourceText
 from lukasa.ports import ProjectFiles
+from lukasa.providers.files.git_questions import ask_git
 from lukasa.providers.files.safe_write import locked, make_folder, put_whole
 
 MOST_BYTES = 2_000_000
@@ -34,12 +34,6 @@ RENAMES = 8  # one after the other
 FILE = "projects.json"
 MOST_KNOWN = 500
 _SKIPPED = frozenset({"node_modules", "__pycache__", "venv", "target", "build", "dist"})
-_GIT = (
-    ("core.fsmonitor", "false"),
-    ("core.hooksPath", os.devnull),
-    ("core.quotePath", "false"),
-    ("diff.renameLimit", "2000"),
-)
 _Stamp = tuple[int, int, int]
 
 
@@ -270,25 +264,12 @@ class FolderProject:
         brief = left < BRIEF
         if left <= 0 or (brief and time.monotonic() < self._slow_until):
             raise TimeoutError
-        kept = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
-        own = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
-        settings = (word for name, value in _GIT for word in ("-c", f"{name}={value}"))
-        programs = import_module("subprocess")  # loaded when git is asked: most processes never do
         try:
-            done = programs.run(
-                [self._program, *settings, "-C", self._root, *words],
-                stdin=programs.DEVNULL,
-                capture_output=True,
-                env={**kept, **own},
-                timeout=min(left, MOST_SECONDS),
-                check=False,
-            )
-        except programs.TimeoutExpired:
+            said = ask_git(self._root, *words, seconds=min(left, MOST_SECONDS), program=self._program)
+        except TimeoutError:
             self._slow_until = time.monotonic() + REST if brief else 0.0
-            raise TimeoutError from None
-        except OSError:
-            return b""
-        return bytes(done.stdout) if done.returncode == 0 else b""
+            raise
+        return said or b""
 
 
 _RENAMES = ("--name-status", "--find-renames", "--diff-filter=R", "--no-ext-diff", "--no-textconv")

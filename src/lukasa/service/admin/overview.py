@@ -13,6 +13,7 @@ from lukasa.model.amendment import AmendmentState
 from lukasa.model.entry import Entry
 from lukasa.model.job import JobState
 from lukasa.model.selection import Selection
+from lukasa.model.submission import SubmissionState
 from lukasa.model.transcript import Quote
 from lukasa.model.values import Relation, State, Visibility
 from lukasa.read.decay import decay_factor, frequency, relevance
@@ -67,6 +68,7 @@ class Survey(Struct, frozen=True):
     held: int
     proposals: int
     rivals: int
+    submissions: int
     jobs: Mapping[JobState, int]
     vectors: Vectors | None
     events: int
@@ -87,6 +89,7 @@ def survey(ctx: CallContext) -> Survey:
         held=sum(counts[State.HELD] for counts in states.values()),
         proposals=len(ctx.local.amendments(states={AmendmentState.REVIEW})),
         rivals=sum(len(store.open_rivals(Relation.UPDATE, limit=LOOKED_AT)) for store in stores),
+        submissions=len(ctx.local.submissions(states={SubmissionState.OPEN})),
         jobs=ctx.local.queue_depth(),
         vectors=_vectors(ctx, stores),
         events=ctx.local.head()[0],

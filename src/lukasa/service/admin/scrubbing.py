@@ -15,6 +15,7 @@ from lukasa.model.errors import LukasaError, Refused
 from lukasa.model.events import SCRUBBED
 from lukasa.model.scrub import Extent, Mode
 from lukasa.ports import Threads
+from lukasa.service import corpus
 from lukasa.service.call import CallContext
 from lukasa.service.entries.revise import corrected
 from lukasa.service.sessions import conversations
@@ -127,6 +128,7 @@ def _execute(ctx: CallContext, target: _Target, confirm: object) -> Scrubbed:
     if target.store is not ctx.local:
         # Stored answers to clients are in the workspace, for every tier.
         ctx.apply(ctx.local, ForgetAnswers(ctx.now))
+        corpus.submitting.sweep(ctx)
         purged = ctx.local.purge_files() and purged
     return Scrubbed(shown, _event(target.store, shown), finish(target.store, ctx.threads) and purged)
 

@@ -4,9 +4,33 @@ from typing import TYPE_CHECKING
 
 from lukasa.model import submodules
 
-__all__ = ["canonical", "documents", "passages", "search"]
+__all__ = [
+    "adding",
+    "canonical",
+    "discovering",
+    "documents",
+    "feeds",
+    "locations",
+    "passages",
+    "reading",
+    "search",
+    "submitting",
+    "watching",
+]
 
 if TYPE_CHECKING:
-    from lukasa.service.corpus import canonical, documents, passages, search
+    from lukasa.service.corpus import (
+        adding,
+        canonical,
+        discovering,
+        documents,
+        feeds,
+        locations,
+        passages,
+        reading,
+        search,
+        submitting,
+        watching,
+    )
 else:
     __getattr__ = submodules(__name__, __all__)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from lukasa.model.corpus import DocumentSource, Passage
-from lukasa.model.entry import Document, DocumentHead
+from lukasa.model.entry import Document, DocumentHead, Entry
 from lukasa.model.errors import Damaged, NotFound
 from lukasa.model.secrets import redact
 from lukasa.service import inputs
@@ -110,11 +111,41 @@ def _document(ctx: CallContext, id: str) -> Document:
     return found
 
 
+class DocumentAbout(Struct, frozen=True):
+    """A document with what is known of it: its source, its size, and the entries that rest on it."""
+
+    head: DocumentHead
+    versions: tuple[DocumentHead, ...]
+    passages: int
+    source: DocumentSource | None = None
+    entries: tuple[Entry, ...] = ()
+
+
+def about(ctx: CallContext, id: str) -> DocumentAbout:
+    """Return what is known of a document, with the entries within sight that rest on it."""
+    key = inputs.label(id, "document id")
+    head = ctx.local.document_heads([key]).get(key)
+    if head is None or head.removed:
+        raise NotFound(f"no document {key[:60]!r} in this workspace", fix="`lukasa corpus list` shows the ids")
+    linked = dict.fromkeys(link.entry for link in ctx.local.links_to([key]))
+    resting = [entry for entry in ctx.local.entries(linked).values() if ctx.sees(entry)]
+    # Where a file of the owner's lies is nobody else's business.
+    source = ctx.local.document_sources([key]).get(key) if ctx.is_author else None
+    return DocumentAbout(
+        head,
+        tuple(ctx.local.document_history(key)),
+        ctx.local.passage_count(key),
+        source,
+        tuple(ctx.shown(entry) for entry in resting),
+    )
+
+
 def heads(ctx: CallContext, *, collection: str | None = None, after: str = "", limit: int = 100) -> list[DocumentHead]:
     """Return a page of the documents without their texts, ordered by id, behind the id `after`."""
     if collection is not None:
         collection = inputs.label(collection, "collection")
-    return ctx.local.list_documents(collection=collection, after=str(after), limit=inputs.limit(limit))
+    behind = inputs.label(after, "after") if after else ""
+    return ctx.local.list_documents(collection=collection, after=behind, limit=inputs.limit(limit))
 
 
 def history(ctx: CallContext, id: str) -> list[DocumentHead]:

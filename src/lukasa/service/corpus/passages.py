@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from lukasa.model.corpus import ParsedDocument, Part, Passage
+from lukasa.model.corpus import DocumentSource, ParsedDocument, Part, Passage
 from lukasa.model.entry import Document
 from lukasa.model.errors import UnreadableDocument
 from lukasa.service.call import CallContext
@@ -14,6 +14,7 @@ from lukasa.storage.operations import SavePassages
 from lukasa.write.check import category_scores
 
 MARKDOWN = "text/markdown"
+AS_IT_IS = ("text/markdown", "text/plain", "text/x-rst", "text/x-source")  # formats whose document has the file's text
 _TAGS = 3  # categories that one passage is tagged with, at most
 _TOGETHER = 20  # documents that are split in one transaction
 
@@ -23,30 +24,36 @@ def split(ctx: CallContext, document: ParsedDocument, tags: Iterable[str] = ()) 
     if ctx.splitter is None:
         return None
     given = tuple(tags)
-    return tuple(replace(one, tags=_tags(ctx, one, given)) for one in ctx.splitter(document))
+    return tuple(
+        replace(one, tags=tuple(dict.fromkeys((*given, *taxonomy_tags(ctx, one))))) for one in ctx.splitter(document)
+    )
 
 
-def _tags(ctx: CallContext, passage: Passage, given: tuple[str, ...]) -> tuple[str, ...]:
+def taxonomy_tags(ctx: CallContext, passage: Passage) -> tuple[str, ...]:
+    """Return the categories of the taxonomy that a passage is tagged with, the best first."""
     scores = category_scores(passage.text, ctx.taxonomy)
-    best = sorted(scores, key=lambda name: (-scores[name], name))[:_TAGS]
-    return tuple(dict.fromkeys((*given, *best)))
+    return tuple(sorted(scores, key=lambda name: (-scores[name], name))[:_TAGS])
 
 
-def parse_text(ctx: CallContext, body: str, title: str) -> ParsedDocument:
-    """Return a text that somebody wrote as a document: its headings are those of markdown."""
+def parse_text(ctx: CallContext, body: str, name: str, media_type: str = MARKDOWN) -> ParsedDocument:
+    """Return a text as a document: its headings are those of markdown, unless it is of another format."""
     if ctx.parser is not None:
         try:
-            return ctx.parser().parse(body.encode(), name=f"{title}.md", media_type=MARKDOWN)
+            return ctx.parser().parse(body.encode(), name=name, media_type=media_type)
         except UnreadableDocument:
             pass  # it is kept as it is all the same
-    return ParsedDocument(title, MARKDOWN, (Part(body),))
+    return ParsedDocument(name, MARKDOWN, (Part(body),))
 
 
-def of_text(ctx: CallContext, document: Document, tags: Iterable[str] = ()) -> tuple[Passage, ...] | None:
-    """Return the passages of a document that is a text."""
+def of_text(
+    ctx: CallContext, document: Document, tags: Iterable[str] = (), source: DocumentSource | None = None
+) -> tuple[Passage, ...] | None:
+    """Return the passages of a document by its text. What had pages is text under headings by then."""
     if document.removed or ctx.splitter is None:
         return None
-    return split(ctx, parse_text(ctx, document.body, document.title), tags)
+    if source is not None and source.media_type in AS_IT_IS:
+        return split(ctx, parse_text(ctx, document.body, source.location, source.media_type), tags)
+    return split(ctx, parse_text(ctx, document.body, f"{document.title}.md"), tags)
 
 
 def settle(ctx: CallContext, limit: int) -> int:
@@ -59,10 +66,25 @@ def settle(ctx: CallContext, limit: int) -> int:
         waiting = ctx.local.unsplit_documents(min(_TOGETHER, limit - done))
         if not waiting:
             break
-        found = [one for one in ctx.local.documents(waiting).values() if not one.damaged]
-        operations = [SavePassages(one.id, one.version, of_text(ctx, one) or ()) for one in found]
-        if not operations:
+        split_now = _split_now(ctx, waiting)
+        if not split_now:
             break  # only the owner can mend these: `lukasa doctor` names them
-        ctx.apply(ctx.local, *operations)
-        done += len(operations)
+        done += split_now
     return done
+
+
+def settle_one(ctx: CallContext, id: str) -> None:
+    """Split a document that has no passages yet, before somebody reads it."""
+    if ctx.splitter is not None and not ctx.local.passages(id, limit=1):
+        _split_now(ctx, [id])
+
+
+def _split_now(ctx: CallContext, ids: list[str]) -> int:
+    found = [one for one in ctx.local.documents(ids).values() if not (one.damaged or one.removed)]
+    sources = ctx.local.document_sources(ids)
+    operations = [
+        SavePassages(one.id, one.version, of_text(ctx, one, source=sources.get(one.id)) or ()) for one in found
+    ]
+    if operations:
+        ctx.apply(ctx.local, *operations)
+    return len(operations)

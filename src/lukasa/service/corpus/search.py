@@ -48,12 +48,17 @@ class Hit(Struct, frozen=True):
     @property
     def place(self) -> str:
         """The place in words: section, page or line."""
-        where = [self.section] if self.section else []
-        if self.page is not None:
-            where.append(f"p. {self.page}")
-        elif self.line is not None:
-            where.append(f"line {self.line}")
-        return ", ".join(where)
+        return place_of(self.section, self.page, self.line)
+
+
+def place_of(section: str, page: int | None, line: int | None) -> str:
+    """A place in a document in words: section, page or line."""
+    where = [section] if section else []
+    if page is not None:
+        where.append(f"p. {page}")
+    elif line is not None:
+        where.append(f"line {line}")
+    return ", ".join(where)
 
 
 def section_of(passage: Passage) -> str:
@@ -92,7 +97,7 @@ def search(
             found.append(("vector", store.nearest_passages(*vector, pool, filters)))
         best = _fused(ctx, found)[:many]
         heads = store.document_heads({passage.document for passage, _ in best}) if best else {}
-    return [_hit(passage, score, heads) for passage, score in best]
+    return [_hit(ctx, passage, score, heads) for passage, score in best]
 
 
 def _vector(ctx: CallContext, asked: str) -> tuple[EmbeddingModel, Vector] | None:
@@ -123,13 +128,13 @@ def _least(name: str, some: Sequence[FoundPassage]) -> float:
     return some[-1].score if name == "vector" and some else 0.0
 
 
-def _hit(passage: Passage, score: float, heads: Mapping[str, DocumentHead]) -> Hit:
+def _hit(ctx: CallContext, passage: Passage, score: float, heads: Mapping[str, DocumentHead]) -> Hit:
     head = heads[passage.document]
     return Hit(
         document=passage.document,
         version=passage.version,
         number=passage.number,
-        text=passage.text,
+        text=ctx.passed_text(passage.text),
         section=section_of(passage),
         page=passage.page,
         line=passage.line,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from lukasa.model.errors import InvalidInput, Refused
+from lukasa.model.submission import Decision
 from lukasa.service import curation, inputs, upkeep
 from lukasa.service.call import Bound
 from lukasa.service.instrument import verb
@@ -27,13 +29,28 @@ class CurationMethods(Bound, frozen=True):
         return curation.review.inbox(self.ctx, inputs.limit(limit))
 
     @verb("review", "approve")
-    def approve(self, id: str, *, text: str | None = None, reason: str = "approved by the author") -> Decided:
-        """Let a held entry into recall, or put a proposal on the curated page; `text` replaces its words."""
-        return curation.review.approve(self.ctx, id, text=text, reason=inputs.label(reason, "reason"))
+    def approve(
+        self,
+        id: str,
+        *,
+        text: str | None = None,
+        reason: str = "approved by the author",
+        whole: bool = False,
+        retire: Sequence[str] | None = None,
+        onto: int | None = None,
+    ) -> Decided:
+        """Let a held entry into recall, put a proposal on the curated page, or write a submission into its document.
+
+        `text` replaces its words. For a submission, `whole` says that the text is the whole document, `retire` names
+        the memories to retire, and `onto` is the version of the document that you looked at.
+        """
+        confirmed = None if retire is None else tuple(inputs.several(retire, "retire"))
+        given = Decision(inputs.label(reason, "reason"), text, whole, confirmed, onto)
+        return curation.review.approve(self.ctx, id, given)
 
     @verb("review", "reject")
     def reject(self, id: str, reason: str = "rejected by the author") -> Decided:
-        """Set a held entry aside, or turn a proposal down; both stay in history."""
+        """Set a held entry aside, or turn a proposal or a submission down; all stay in history."""
         return curation.review.reject(self.ctx, id, reason=inputs.label(reason, "reason"))
 
     @verb("review", "settle")

@@ -1,4 +1,4 @@
-"""The review inbox: held entries, proposals and rivals that wait for a person, with their evidence; the decisions.
+"""The review inbox: what waits for a person, each with its reason and evidence; and the decisions.
 
 A text in the inbox is neither recalled nor on the curated page until a person approves it. Every decision leaves an
 event and can be taken back: `restore` lets a rejected entry wait again, and a rejected proposal can still be approved.
@@ -13,19 +13,23 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lukasa.model.amendment import OPEN_AMENDMENTS, Amendment, AmendmentState
-from lukasa.model.entry import Entry, Rivalry
-from lukasa.model.errors import InvalidTransition, NotFound
+from lukasa.model.entry import DocumentHead, Entry, Rivalry
+from lukasa.model.errors import InvalidInput, InvalidTransition, NotFound
 from lukasa.model.ids import parse_id
 from lukasa.model.selection import Selection
+from lukasa.model.submission import Decision, Submission
 from lukasa.model.values import Outcome, Relation, State, Trust, Visibility
 from lukasa.read.fold import in_time
 from lukasa.service import inputs
 from lukasa.service.admin.overview import EvidenceQuote, evidence
 from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.citations import verifying
+from lukasa.service.corpus import submitting
+from lukasa.service.corpus.submitting import OpenSubmission
 from lukasa.service.curation import curated_document
 from lukasa.service.entries import revise
 from lukasa.service.entries.corroborate import corroborate
+from lukasa.service.entries.revise import LeftAlone
 from lukasa.service.retrieval.grounds import doubtful, in_doubt
 from lukasa.storage.operations import SaveAmendment, SaveEntry, SaveRivalry
 from lukasa.storage.port import Store
@@ -80,9 +84,10 @@ class Inbox(Struct, frozen=True):
     proposals: tuple[OpenProposal, ...]
     rivals: tuple[OpenRivals, ...] = ()
     doubtful: tuple[DoubtfulEntry, ...] = ()
+    submissions: tuple[OpenSubmission, ...] = ()
 
     def __len__(self) -> int:
-        return len(self.entries) + len(self.proposals) + len(self.rivals) + len(self.doubtful)
+        return sum(map(len, (self.entries, self.proposals, self.rivals, self.doubtful, self.submissions)))
 
 
 class Keep(StrEnum):
@@ -96,7 +101,8 @@ class Keep(StrEnum):
 class Decided(Struct, frozen=True):
     """A decision, and the new state of its entry or proposal.
 
-    `beside` has the ids of entries that may contradict an accepted one: each pair waits for `settle`.
+    `beside` has the ids of entries that may contradict an accepted one: each pair waits for `settle`. `document` is the
+    one that an accepted submission changed, and `kept` names memories that it did not retire.
     """
 
     id: str
@@ -106,6 +112,9 @@ class Decided(Struct, frozen=True):
     replaces: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
     trouble: str = ""  # why the curated file has no commit of the decision yet; a worker tries again
+    submission: Submission | None = None
+    document: DocumentHead | None = None
+    kept: tuple[LeftAlone, ...] = ()
 
 
 def inbox(ctx: CallContext, limit: int) -> Inbox:
@@ -120,6 +129,7 @@ def inbox(ctx: CallContext, limit: int) -> Inbox:
         tuple(_proposal(ctx, amendment) for amendment in found),
         tuple(rivals[:limit]),
         tuple(_doubtful(ctx, limit)),
+        tuple(submitting.waiting(ctx, limit)),
     )
 
 
@@ -224,10 +234,21 @@ def _proposal(ctx: CallContext, amendment: Amendment) -> OpenProposal:
     return OpenProposal(amendment, amendment.reason, entries, said)
 
 
-def approve(ctx: CallContext, id: str, *, text: str | None, reason: str) -> Decided:
-    """Let a held entry into recall, put a proposal on the page, or confirm an entry in doubt; `text` replaces words."""
+def approve(ctx: CallContext, id: str, given: Decision) -> Decided:
+    """Let a held entry into recall, put a proposal on the page, accept a submission, or confirm an entry in doubt.
+
+    A text replaces its words.
+    """
     ctx.require_author("approve what waits for review")
-    key = parse_id(id)
+    key, text, reason = parse_id(id), given.text, given.reason
+    if submitting.one_of(ctx, key) is not None:
+        made = submitting.accept(ctx, key, given)
+        more = {"document": made.document, "kept": made.kept, "trouble": made.warning}
+        return Decided(key, "accepted", submission=made.submission, **more)  # type: ignore[arg-type]
+    if given.whole or given.retire is not None or given.onto is not None:
+        raise InvalidInput(
+            f"{id} is no submission, so whole, retire and onto say nothing about it", fix="leave them out"
+        )
     if text is not None:
         inputs.text(text, "text", ctx.spec.reference_only.max_chars)
     if _amendment(ctx, key) is not None:
@@ -280,6 +301,8 @@ def reject(ctx: CallContext, id: str, *, reason: str) -> Decided:
     """Set a held entry aside, or turn a proposal down. Both stay, and can be brought back."""
     ctx.require_author("reject what waits for review")
     key = parse_id(id)
+    if submitting.one_of(ctx, key) is not None:
+        return Decided(key, "rejected", submission=submitting.reject(ctx, key, reason))
     if _amendment(ctx, key) is not None:
         return retry_on_conflict(lambda: _turn_down(ctx, key, reason))
     _waiting(ctx, key)

@@ -118,7 +118,8 @@ class EntryMethods(Bound, frozen=True):
     def undo(self, what: str | int, reason: str = "undone on request", *, permit: Permit | None = None) -> Undone:
         """Take back the last change of an entry, the change of one event, all changes of a job, or a promotion.
 
-        A promotion is known by the id of its proposal, which then waits for a person again. `permit` sees each entry as
+        A promotion is known by the id of its proposal, an accepted change of a document by that of its submission:
+        either then waits for a person again. `permit` sees each entry as
         it is and as it would be, before anything is written, and raises to refuse.
         """
         done = entries.undo.undo(self.ctx, what, inputs.label(reason, "reason"), permit=permit)

@@ -14,6 +14,7 @@ from lukasa.model.events import Event
 from lukasa.model.ids import parse_id
 from lukasa.model.job import Job
 from lukasa.model.values import VISIBILITY, State, Visibility
+from lukasa.service import corpus
 from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.curation import curated_document
 from lukasa.service.entries import pages
@@ -37,12 +38,16 @@ _ON_THE_PAGE = ("promoted", "merged")  # what triage journals for a proposal tha
 
 
 class Undone(Struct, frozen=True):
-    """The entries as they are after an undo. `kept` lists entries that stay as they are, each with its reason."""
+    """The entries as they are after an undo. `kept` lists entries that stay as they are, each with its reason.
+
+    `named` is the page that has its text of before, and `document` the document.
+    """
 
     entries: tuple[Entry, ...] = ()
     kept: tuple[LeftAlone, ...] = ()
     replaces: tuple[str, ...] = ()
     named: str = ""
+    document: str = ""
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -54,7 +59,7 @@ Permit = Callable[[Entry, Entry], None]  # gets an entry as it is and as it woul
 
 
 def undo(ctx: CallContext, what: str | int, cause: str, *, permit: Permit | None = None) -> Undone:
-    """Take back the last change of an entry, the change of an event, all changes of a job, or a promotion."""
+    """Take back the last change of an entry, that of an event, all changes of a job, a promotion or an acceptance."""
     if isinstance(what, bool) or not isinstance(what, str | int):
         raise InvalidInput(
             f"{what!r} is neither an id nor an event's number",
@@ -66,6 +71,8 @@ def undo(ctx: CallContext, what: str | int, cause: str, *, permit: Permit | None
     try:
         ctx.entry(key)
     except NotFound:
+        if corpus.submitting.one_of(ctx, key) is not None:
+            return _acceptance(ctx, key, cause)
         job = None if ctx.tenancy or not ctx.is_author else ctx.local.job(key)
         if job is not None:
             return _job(ctx, job, cause)
@@ -137,6 +144,8 @@ def _event(ctx: CallContext, seq: int, cause: str) -> Undone:
         return Undone(named=curated_document.take_back(ctx, int(event.detail["version"])).name)
     if event.action == "named.edited":
         return _named(ctx, event)
+    if event.action == "submission.accepted":
+        return _acceptance(ctx, event.subject, cause)
     if not event.action.startswith("entry.") or not ctx.local.entries([event.subject], damaged=True):
         raise InvalidTransition(f"event {seq} ({event.action}) left nothing to take back", fix="choose another event")
     return _entry(ctx, event.subject, cause, expect=event.detail["version"])
@@ -151,6 +160,12 @@ def _named(ctx: CallContext, event: Event) -> Undone:
     pages.edit_named(ctx, event.subject, versions[-2].body, expect=version)
     curated_document.commit_now(ctx)
     return Undone(named=event.subject)
+
+
+def _acceptance(ctx: CallContext, submission: str, cause: str) -> Undone:
+    """Take a submission out of its document; it waits for a person again, and its memories hold again."""
+    back = corpus.submitting.take_back(ctx, submission, cause)
+    return Undone(back.entries, back.kept, document=back.document.id)
 
 
 def _promotion(ctx: CallContext, proposal: str) -> Undone:

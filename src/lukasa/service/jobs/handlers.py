@@ -20,6 +20,7 @@ from lukasa.model.telemetry import Spending
 from lukasa.ports import Chat, Clock, Span, no_span
 from lukasa.service.call import CallContext
 from lukasa.service.citations import verifying
+from lukasa.service.corpus import feeds, submitting, watching
 from lukasa.service.curation import curated_document, kept_records, notices, reflect, triage
 from lukasa.service.entries import categorise, resolve
 from lukasa.service.jobs.allowance import ModelGuard
@@ -58,8 +59,12 @@ def index_vectors(ctx: CallContext, task: Task) -> dict[str, Any]:
 
 
 def tidy(ctx: CallContext, task: Task) -> dict[str, Any]:
-    """Delete finished jobs, answers, telemetry and disclosures after a while. Dead jobs stay until somebody decides."""
+    """Delete finished jobs, answers, telemetry and disclosures after a while. Dead jobs stay until somebody decides.
+
+    Submissions lose the words of memories that another workspace scrubbed from the account.
+    """
     now = ctx.now
+    submitting.sweep(ctx)
     points = (ForgetTelemetry(now - KEEP_TELEMETRY), ForgetTelemetry(now - KEEP_READS, "debug"))
     rules = ctx.spec.disclosure
     shown = ForgetDisclosures(now - timedelta(days=rules.keep_days), rules.most)
@@ -76,6 +81,7 @@ HANDLERS: dict[str, Work] = {
     "categorise": categorise.categorise,
     "consolidate": consolidate.consolidate,
     "curate": curated_document.curate,
+    "follow": watching.follow,
     "hide-secrets": hide_secrets.hide_secrets,
     "index-vectors": index_vectors,
     "maintain": maintain.maintain,
@@ -85,6 +91,7 @@ HANDLERS: dict[str, Work] = {
     "resolve": resolve.resolve,
     "tidy": tidy,
     "observe": observe.observe,
+    "poll": feeds.job,
     "triage": triage.triage,
     "verify": verifying.job,
 }

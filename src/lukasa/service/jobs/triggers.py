@@ -32,6 +32,8 @@ UPKEEP = frozenset(
         "curate",
         "hide-secrets",
         "index-vectors",
+        "poll",
+        "follow",
         "verify",
     }
 )
@@ -65,6 +67,7 @@ def activity(ctx: CallContext, started: datetime | None = None) -> Activity:
     last = store.events(after=head - 1, limit=1) if head else []
     marks = _marks(ctx)
     wanted = ctx.spec.triggers
+    followed = {one.kind for one in store.watches() if one.due_at <= ctx.now}
     return Activity(
         created_at=ctx.info.created_at,
         started=started,
@@ -76,6 +79,8 @@ def activity(ctx: CallContext, started: datetime | None = None) -> Activity:
         idle_change=any(not _by(event, UPKEEP) for event in _since(ctx, marks.get("idle", 0), head)),
         unreflected=sum(_by(e, {"observe"}) for e in _since(ctx, marks.get("reflect", 0), head, "entry.put")),
         cites=bool(store.newest_citations(limit=1)),
+        feeds="feed" in followed,
+        follows="folder" in followed,
         untriaged=bool(store.amendments(states=[AmendmentState.PENDING], limit=1)),
     )
 
@@ -110,7 +115,9 @@ def _unembedded(ctx: CallContext) -> bool:
         return False
     model = ctx.embedder.model
     stores = (ctx.local, ctx.account)
-    return any(store.unembedded(model, 1) for store in stores) or bool(ctx.local.unembedded_items(model, "", 1))
+    if any(store.unembedded(model, 1) for store in stores):
+        return True
+    return bool(ctx.local.unembedded_items(model, "", 1) or ctx.local.unembedded_passages(model, 1))
 
 
 def _unindexed(ctx: CallContext) -> bool:
@@ -140,13 +147,24 @@ class Activity(Struct, frozen=True):
     unindexed: bool = False
     untriaged: bool = False
     cites: bool = False
+    feeds: bool = False
+    follows: bool = False
 
 
 def due(spec: MemorySpec, now: datetime, facts: Activity) -> list[JobDraft]:
     """Return the jobs that a spec's triggers ask for, given the activity."""
     regular = _by_clock if spec.triggers.clock else _when_idle
     indexing = [_windowed("index-vectors", "", window("half-hourly", now))] if facts.unindexed else []
-    return [*indexing, *_consolidations(spec, now, facts), *regular(spec, now, facts), *_reflections(spec, now, facts)]
+    polling = [_windowed("poll", "", portion(1, now))] if facts.feeds else []
+    following = [_windowed("follow", "", portion(1, now))] if facts.follows else []
+    return [
+        *following,
+        *polling,
+        *indexing,
+        *_consolidations(spec, now, facts),
+        *regular(spec, now, facts),
+        *_reflections(spec, now, facts),
+    ]
 
 
 def triggers(spec: MemorySpec) -> frozenset[str]:

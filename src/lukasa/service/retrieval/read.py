@@ -8,6 +8,7 @@ from contextlib import ExitStack, nullcontext
 from datetime import datetime
 from functools import partial
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -35,6 +36,9 @@ from lukasa.service.retrieval.grounds import NOTHING, resting
 from lukasa.spec.types import DecayModel, Injection, Profile, Tier
 from lukasa.storage.operations import Verdict
 from lukasa.storage.port import Store
+
+if TYPE_CHECKING:
+    from lukasa.service.corpus.search import Hit as Found
 
 SHOWN = 600  # characters of a hit that show why it was found
 _BY_MODEL = "lukasa.service.retrieval.rewrite"  # imported only if a model is set
@@ -82,6 +86,7 @@ class Recall(Struct, frozen=True):
     hits: tuple[Hit, ...]
     notes: tuple[str, ...] = ()
     asked: str = ""  # the query that was searched: as given, or rewritten by a model
+    discoveries: tuple[Found, ...] = ()  # passages of discoveries, if the caller asked for them
 
     def excerpt(self, hit: Hit, most: int = SHOWN) -> Part:
         """Return the part of a hit to show in so many characters: all of it, or the part with the query's words."""

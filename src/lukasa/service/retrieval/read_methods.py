@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from lukasa.model.discovery import COLLECTION
 from lukasa.model.entry import Entry, Version
 from lukasa.model.errors import InvalidQuery, NotFound
 from lukasa.model.events import Event
 from lukasa.model.ids import parse_id
 from lukasa.model.selection import NO_FILTERS, Filters, Selection
 from lukasa.model.values import VISIBILITY, Visibility
-from lukasa.service import admin, inputs, retrieval
+from lukasa.service import admin, corpus, inputs, retrieval
 from lukasa.service.call import Bound
 from lukasa.service.instrument import verb
 from lukasa.storage.operations import Verdict
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from lukasa.service.retrieval.explain import Related, RelevanceNow
     from lukasa.service.retrieval.grounds import Grounds
     from lukasa.service.retrieval.read import ReadRequest, Recall
+
+BESIDE = 5  # passages of discoveries beside the hits
 
 
 class ReadMethods(Bound, frozen=True):
@@ -43,6 +46,7 @@ class ReadMethods(Bound, frozen=True):
         count: bool = True,
         rewrite: bool | None = None,
         sensitive: bool | None = None,
+        discoveries: bool = False,
         **conditions: Any,
     ) -> Recall:
         """Return ranked hits, each with its reasons. `tier` limits the read; without it, all bound tiers are read.
@@ -50,10 +54,15 @@ class ReadMethods(Bound, frozen=True):
         Conditions: kind, category, tags, source, curator, state, since, until. If a language model is set, it may
         rewrite the question first, as the profile or `rewrite` says. `sensitive` says whether entries with secrets may
         be hits; by default they are for the owner, and for nobody else. `as_of` is a time, or the name of a bookmark.
+        With `discoveries`, passages of discovered pages that answer the query are given beside the hits.
         """
         question = self._question(query, tier, profile, limit, held, history, as_of, conditions, sensitive)
         asked = question if rewrite is None else replace(question, rewrite=rewrite)
-        return retrieval.read.read(self.ctx, asked, count=count)
+        found = retrieval.read.read(self.ctx, asked, count=count)
+        if not discoveries:
+            return found
+        beside = corpus.search.search(self.ctx, query, limit=limit or BESIDE, collections=[COLLECTION])
+        return replace(found, discoveries=tuple(beside))
 
     def why(self, query: str, id: str, *, tier: str | Sequence[str] | None = None, **options: Any) -> list[Verdict]:
         """Say why an entry is, or is not, among the hits of a query: each stage with its reason."""

@@ -12,20 +12,21 @@ from lukasa.model.values import State
 from lukasa.ports import Embedder
 from lukasa.service.call import CallContext
 from lukasa.service.entries.revise import pairs
-from lukasa.storage.operations import Embedding, ItemVector, SaveEmbedding, SaveItemVectors
+from lukasa.storage.operations import Embedding, ItemVector, SaveEmbedding, SaveItemVectors, SavePassageEmbedding
 from lukasa.storage.port import Store
 
 BATCH = 32
 
 
 def backfill(ctx: CallContext, limit: int) -> int:
-    """Embed up to so many entries and items; return how many. Without an embedder do nothing."""
+    """Embed up to so many entries, items and passages of documents; return how many. Without an embedder do nothing."""
     if ctx.embedder is None:
         return 0
     done = 0
     for store in (ctx.local, ctx.account):
         done += entries(ctx, store, ctx.embedder, limit - done)
-    return done + items(ctx, ctx.embedder, limit - done)
+    done += items(ctx, ctx.embedder, limit - done)
+    return done + passages(ctx, ctx.embedder, limit - done)
 
 
 def entries(ctx: CallContext, store: Store, embedder: Embedder, limit: int) -> int:
@@ -57,6 +58,21 @@ def items(ctx: CallContext, embedder: Embedder, limit: int, *, indexer: str = ""
         for each in batch:
             vectors = tuple(ItemVector(field, model, known[text]) for field, text in each.texts)
             operations.append(SaveItemVectors(each.place, each.value, each.index, vectors))
+        ctx.apply(ctx.local, *operations)
+        done += len(batch)
+    return done
+
+
+def passages(ctx: CallContext, embedder: Embedder, limit: int) -> int:
+    """Embed up to so many passages of documents."""
+    done, model = 0, embedder.model
+    while batch := ctx.local.unembedded_passages(model, min(BATCH, limit - done)) if done < limit else []:
+        vectors = embedder.embed_memories([one.text for one in batch])
+        made = (Embedding(model, vector) for vector in vectors)
+        operations = [
+            SavePassageEmbedding(one.document, one.version, one.number, vector)
+            for one, vector in zip(batch, made, strict=True)
+        ]
         ctx.apply(ctx.local, *operations)
         done += len(batch)
     return done

@@ -766,6 +766,7 @@ REWRITTEN = (
     "utterances",
     "utterance_postings",
     "amendments",
+    "submissions",
     "jobs",
     "job_steps",
     "points",

@@ -13,7 +13,8 @@ from pydantic import Field
 
 from lukasa.model.errors import NotFound
 from lukasa.model.grant import Capability
-from lukasa.surfaces.api.shapes import EntryOut, NamedListOut, NamedOut, WordsOut
+from lukasa.surfaces.api.shapes import EntryOut, NamedListOut, NamedOut, UndoneOut, WordsOut
+from lukasa.surfaces.api.submission_verbs import LeftOut, OpenSubmissionOut, ShelvedOut, SubmissionOut
 from lukasa.surfaces.api.verb import Call, NoInput, Verb, VerbInput, VerbOutput
 
 _PAGES = "/workspaces/{workspace}/named"
@@ -166,6 +167,7 @@ class InboxOut(VerbOutput):
     proposals: list[ProposalOut]
     rivals: list[RivalsOut]
     doubtful: list[DoubtfulOut]
+    submissions: list[OpenSubmissionOut]
 
 
 class DecidedOut(VerbOutput):
@@ -176,6 +178,9 @@ class DecidedOut(VerbOutput):
     replaces: list[str]
     beside: list[str] = Field(description="Ids of entries that may contradict it: they wait for `settle` as a pair.")
     trouble: str = ""
+    submission: SubmissionOut | None = None
+    document: ShelvedOut | None = Field(None, description="The document that an accepted submission changed.")
+    kept: list[LeftOut] = Field(default=[], description="Memories that an acceptance left as they are, and why.")
 
 
 class InboxIn(VerbInput):
@@ -212,7 +217,21 @@ def _within_reach(call: Call, found: InboxOut) -> InboxOut:
     doubtful = [
         DoubtfulOut(entry=one.entry, why=one.why, quotes=[]) for one in found.doubtful if _sees(call, one.entry.id)
     ]
-    return InboxOut(entries=entries, proposals=proposals, rivals=rivals, doubtful=doubtful)
+    submissions = [
+        OpenSubmissionOut(
+            submission=shown, why=one.why, document=one.document, trouble=one.trouble, memories=one.memories
+        )
+        for one in found.submissions
+        if (shown := _submitted(call, one.submission.id)) is not None and all(_sees(call, e.id) for e in one.memories)
+    ]
+    return InboxOut(entries=entries, proposals=proposals, rivals=rivals, doubtful=doubtful, submissions=submissions)
+
+
+def _submitted(call: Call, id: str) -> SubmissionOut | None:
+    try:
+        return SubmissionOut.of(call.workspace.get_submission(id))
+    except NotFound:
+        return None
 
 
 def _sees(call: Call, id: str) -> bool:
@@ -224,24 +243,39 @@ def _sees(call: Call, id: str) -> bool:
 
 
 class DecideIn(VerbInput):
-    id: str = Field(description="Id of a held entry or a proposal.")
+    id: str = Field(description="Id of a held entry, a proposal or a submission.")
     reason: str | None = Field(None, description="Why, for the log.")
 
 
-class ReviewEditIn(DecideIn):
+class ApproveIn(DecideIn):
+    retire: list[str] | None = Field(
+        None, description="Of a submission: the memories to retire; by default, those that it names as derivable."
+    )
+    onto: int | None = Field(None, description="Of a submission: the version of the document that you looked at.")
+
+
+class ReviewEditIn(ApproveIn):
     text: str = Field(description="The text to approve, in place of the original one.")
+    whole: bool = Field(False, description="Of a submission: the text is the whole document.")
 
 
-def approve(call: Call, given: DecideIn) -> DecidedOut:
-    return DecidedOut.of(call.workspace.approve(given.id, **_said(given)))
+def approve(call: Call, given: ApproveIn) -> DecidedOut:
+    more = {"retire": given.retire, "onto": given.onto}
+    return DecidedOut.of(call.workspace.approve(given.id, **more, **_said(given)))  # type: ignore[arg-type]
 
 
 def approve_edited(call: Call, given: ReviewEditIn) -> DecidedOut:
-    return DecidedOut.of(call.workspace.approve(given.id, text=given.text, **_said(given)))
+    more = {"text": given.text, "whole": given.whole, "retire": given.retire, "onto": given.onto}
+    return DecidedOut.of(call.workspace.approve(given.id, **more, **_said(given)))  # type: ignore[arg-type]
 
 
 def reject(call: Call, given: DecideIn) -> DecidedOut:
     return DecidedOut.of(call.workspace.reject(given.id, **_said(given)))
+
+
+def take_back(call: Call, given: DecideIn) -> UndoneOut:
+    call.workspace.get_submission(given.id)  # entries have an undo of their own
+    return UndoneOut.of(call.workspace.undo(given.id, given.reason or "undone on request"))
 
 
 class SettleIn(DecideIn):
@@ -263,8 +297,8 @@ REVIEW_VERBS = (
         "review_list",
         "Show what waits for the owner's decision: held entries and proposed changes of the curated page, which reads "
         "do not find until the owner approves them, pairs of entries of which the later one may replace the earlier "
-        "one, and entries that rest on something which changed or was withdrawn. Tell the owner about them; do not act "
-        "on them.",
+        "one, entries that rest on something which changed or was withdrawn, and changes submitted to documents. Tell "
+        "the owner about them; do not act on them.",
         Capability.REVIEW,
         "GET",
         _REVIEW,
@@ -274,11 +308,12 @@ REVIEW_VERBS = (
     ),
     Verb(
         "review_approve",
-        "Accept a held entry, or put a proposal on the curated page. Only a person decides this.",
+        "Accept a held entry, put a proposal on the curated page, or write a submission into its document. Only a "
+        "person decides this.",
         Capability.REVIEW,
         "POST",
         f"{_REVIEW}/{{id}}/approve",
-        DecideIn,
+        ApproveIn,
         DecidedOut,
         approve,
         mutates=True,
@@ -287,7 +322,7 @@ REVIEW_VERBS = (
     ),
     Verb(
         "review_edit",
-        "Approve a held entry or a proposal with another text.",
+        "Approve a held entry, a proposal or a submission with another text.",
         Capability.REVIEW,
         "POST",
         f"{_REVIEW}/{{id}}/edit",
@@ -314,13 +349,27 @@ REVIEW_VERBS = (
     ),
     Verb(
         "review_reject",
-        "Reject a held entry or a proposal. It is kept, and can be restored.",
+        "Reject a held entry, a proposal or a submission. It is kept, and can be restored.",
         Capability.REVIEW,
         "POST",
         f"{_REVIEW}/{{id}}/reject",
         DecideIn,
         DecidedOut,
         reject,
+        mutates=True,
+        owner_only=True,
+        tool=False,
+    ),
+    Verb(
+        "review_undo",
+        "Take back the acceptance of a submission: its document has its text of before, the memories that were retired "
+        "hold again, and it waits again.",
+        Capability.REVIEW,
+        "POST",
+        f"{_REVIEW}/{{id}}/undo",
+        DecideIn,
+        UndoneOut,
+        take_back,
         mutates=True,
         owner_only=True,
         tool=False,

@@ -83,11 +83,12 @@ class QuestionIn(VerbInput):
 
 class ReadIn(QuestionIn):
     count: bool = Field(True, description="Count this read as a use of its hits, which then fade more slowly.")
+    discoveries: bool = Field(False, description="Also passages of discovered web pages, which nobody has checked.")
 
 
 def read(call: Call, given: ReadIn) -> RecallOut:
     here = call.at(given.channel, given.conversation)
-    return RecallOut.of(here.read(given.query, count=given.count, **given.options()))
+    return RecallOut.of(here.read(given.query, count=given.count, discoveries=given.discoveries, **given.options()))
 
 
 class WhyIn(QuestionIn):

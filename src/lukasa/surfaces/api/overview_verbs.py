@@ -173,13 +173,14 @@ class LedgerOfShownOut(VerbOutput):
 class ShownIn(VerbInput):
     item: str | None = Field(None, description="Only texts with this entry, by id, or this page, by name.")
     conversation: str | None = Field(None, description="Only in this conversation, by ref code or id.")
-    agent: str | None = Field(None, description="Only to this agent or grant, by the principal's name.")
+    shown_to: str | None = Field(None, description="Only what went to this agent or grant, by name.")
     since: str | None = Field(None, description="A time, or a duration until now: 24h, 7d, 2w.")
     limit: int = Field(50, ge=1, le=1000, description="At most this many.")
 
 
 def memory_shown(call: Call, given: ShownIn) -> LedgerOfShownOut:
-    found = call.overseen(Capability.STATS).shown(**given.model_dump())
+    asked = given.model_dump()
+    found = call.overseen(Capability.STATS).shown(agent=asked.pop("shown_to"), **asked)
     return LedgerOfShownOut.of({"shown": found})
 
 
@@ -323,6 +324,7 @@ class SurveyOut(VerbOutput):
     held: int
     proposals: int
     rivals: int
+    submissions: int
     jobs: dict[str, int]
     vectors: VectorsOut | None = None
     events: int

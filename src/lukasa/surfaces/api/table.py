@@ -5,16 +5,22 @@ from __future__ import annotations
 from lukasa.surfaces.api import (
     admin_verbs,
     conversation_verbs,
+    corpus_verbs,
     curation_verbs,
+    discovery_verbs,
     memory_verbs,
     overview_verbs,
+    submission_verbs,
     workspace_verbs,
 )
 from lukasa.surfaces.api.verb import Verb
 
 VERBS: tuple[Verb, ...] = (
     *memory_verbs.VERBS,
+    *corpus_verbs.VERBS,
     *curation_verbs.VERBS,
+    *submission_verbs.VERBS,
+    *discovery_verbs.VERBS,
     *conversation_verbs.VERBS,
     *overview_verbs.VERBS,
     *admin_verbs.VERBS,

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
 from lukasa.app import open_curated_file
 from lukasa.model.amendment import Amendment
 from lukasa.model.errors import LukasaError, Refused
+from lukasa.service.corpus.submitting import OpenSubmission
 from lukasa.service.curation.curated_document import Synced
 from lukasa.service.curation.review import Decided, DoubtfulEntry, HeldEntry, Inbox, OpenProposal, OpenRivals
 from lukasa.service.jobs.queue import Round, reflect_now
 from lukasa.service.upkeep.dispose import Waiting
 from lukasa.service.workspace import Workspace
-from lukasa.surfaces.cli import lines
+from lukasa.surfaces.cli import lines, submission_commands
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.invocation import Invocation, pass_invocation, read_text, text_or_stdin
 from lukasa.surfaces.cli.lines import joined, when
@@ -177,7 +179,7 @@ def _proposals(found: Sequence[Amendment]) -> Iterator[Line]:
         yield line(dim("  `lukasa review` lets you decide"))
 
 
-ReviewItem = HeldEntry | OpenProposal | OpenRivals | DoubtfulEntry
+ReviewItem = HeldEntry | OpenProposal | OpenRivals | DoubtfulEntry | OpenSubmission
 QUESTION = "[a]pprove, [e]dit, [r]eject, [s]kip, [q]uit"
 WHICH = "Keep the [o]ld, use the [n]ew, [b]oth are true, [s]kip, [q]uit"
 
@@ -193,7 +195,7 @@ WHICH = "Keep the [o]ld, use the [n]ew, [b]oth are true, [s]kip, [q]uit"
 )
 @click.pass_context
 def review(ctx: click.Context) -> None:
-    """Approve, edit or reject held entries and lines proposed for the curated document; decide between two entries.
+    """Approve, edit or reject what waits for you: held entries, proposals, and changes submitted to documents.
 
     Reads find nothing held before you approve. On a terminal the command asks you about one item after the other;
     elsewhere it lists them.
@@ -208,7 +210,7 @@ def review(ctx: click.Context) -> None:
 )
 @pass_invocation
 def review_list(cli: Invocation, limit: int = 100) -> None:
-    """List held entries, proposals, rivals and entries in doubt, with the reason and the original words."""
+    """List all that waits for you, with the reason and the original words."""
     found = cli.workspace().inbox(limit=limit)
     cli.emit(plain(found), _inbox(found))
 
@@ -216,10 +218,10 @@ def review_list(cli: Invocation, limit: int = 100) -> None:
 @review.command("ask", examples=("lukasa review ask",))
 @pass_invocation
 def review_ask(cli: Invocation) -> None:
-    """Go through held entries, proposals and rivals one by one."""
+    """Go through what waits, one by one."""
     world = cli.workspace()
     found = world.inbox(limit=1000)
-    waiting: list[ReviewItem] = [*found.proposals, *found.entries, *found.rivals, *found.doubtful]
+    waiting = _waiting_items(found)
     decided: list[Decided] = []
     for place, item in enumerate(waiting, 1):
         write([line(), line(dim(f"{place} of {len(waiting)}")), *_item(item)], no_color=cli.choices.no_color)
@@ -239,6 +241,10 @@ def review_ask(cli: Invocation) -> None:
     cli.emit({"decided": plain(decided), "left": left}, [line(f"{len(decided)} decided, {left} left.")])
 
 
+def _waiting_items(found: Inbox) -> list[ReviewItem]:
+    return [*found.proposals, *found.submissions, *found.entries, *found.rivals, *found.doubtful]
+
+
 def _contested(item: ReviewItem) -> bool:
     return isinstance(item, OpenRivals) or (isinstance(item, HeldEntry) and bool(item.against))
 
@@ -251,31 +257,69 @@ def _decide_item(world: Workspace, item: ReviewItem, answer: str) -> Decided | N
         against = item.against if isinstance(item, HeldEntry) else ()
         return world.settle(item.entry.id, against[0].id, keep) if isinstance(item, HeldEntry) and against else None
     id, text = _id_and_text(item)
+    onto = None
+    if isinstance(item, OpenSubmission) and item.since and item.document is not None:
+        onto = item.document.version  # the person has just seen what changed since
     if answer == "a":
-        return world.approve(id)
+        return world.approve(id, onto=onto)
     if answer == "e":
-        return world.approve(id, text=click.prompt("Text", default=safe(text)))
+        return world.approve(id, text=click.prompt("Text", default=safe(text)), onto=onto)
     if answer == "r":
         return world.reject(id, click.prompt("Why", default="rejected by the author"))
     return None
 
 
-def _id_and_text(item: HeldEntry | OpenProposal | DoubtfulEntry) -> tuple[str, str]:
+def _id_and_text(item: HeldEntry | OpenProposal | DoubtfulEntry | OpenSubmission) -> tuple[str, str]:
+    if isinstance(item, OpenSubmission):
+        return item.submission.id, item.submission.change.text
     if isinstance(item, HeldEntry | DoubtfulEntry):
         return item.entry.id, item.entry.content
     return item.amendment.id, item.amendment.change
 
 
-@review.command("approve", examples=("lukasa review approve 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90",))
+def _about_submissions(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say what an accepted submission does."""
+    for option in (
+        click.option("--keep-all", is_flag=True, help="Of a submission: retire none of its memories."),
+        click.option(
+            "--retire",
+            multiple=True,
+            metavar="ID",
+            help="Of a submission: a memory to retire, instead of those that it names as derivable. Repeatable.",
+        ),
+        click.option(
+            "--onto", type=int, metavar="VERSION", help="Of a submission: the version of the document you looked at."
+        ),
+    ):
+        f = option(f)
+    return f
+
+
+def _retire(retire: Sequence[str], keep_all: bool) -> tuple[str, ...] | None:
+    if retire and keep_all:
+        raise click.UsageError("give either --retire or --keep-all")
+    return tuple(retire) if retire or keep_all else None
+
+
+@review.command(
+    "approve",
+    examples=(
+        "lukasa review approve 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90",
+        "lukasa review approve 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90 --keep-all",
+    ),
+)
 @click.argument("id")
 @click.option("--reason", default="approved by the author", show_default=True, help="Why; kept with it.")
+@_about_submissions
 @pass_invocation
-def review_approve(cli: Invocation, id: str, reason: str) -> None:
-    """Accept a held entry, add a proposal to the curated document, or confirm an entry in doubt.
+def review_approve(
+    cli: Invocation, id: str, reason: str, onto: int | None, retire: Sequence[str], keep_all: bool
+) -> None:
+    """Accept a held entry, add a proposal to the curated document, write a submission, or confirm an entry in doubt.
 
-    A rejected proposal can still be approved.
+    A rejected proposal or submission can still be approved.
     """
-    made = cli.workspace().approve(id, reason=reason)
+    made = cli.workspace().approve(id, reason=reason, onto=onto, retire=_retire(retire, keep_all))
     cli.emit(plain(made), _decided(made))
 
 
@@ -283,10 +327,23 @@ def review_approve(cli: Invocation, id: str, reason: str) -> None:
 @click.argument("id")
 @click.option("--text", required=True, metavar="TEXT", help="The new text; - reads it from stdin.")
 @click.option("--reason", default="edited and approved by the author", show_default=True, help="Why; kept with it.")
+@click.option("--whole", is_flag=True, help="Of a submission: the text is the whole document.")
+@_about_submissions
 @pass_invocation
-def review_edit(cli: Invocation, id: str, text: str, reason: str) -> None:
-    """Approve an item with another text."""
-    made = cli.workspace().approve(id, text=text_or_stdin(text), reason=reason)
+def review_edit(
+    cli: Invocation,
+    /,
+    id: str,
+    text: str,
+    reason: str,
+    whole: bool,
+    onto: int | None,
+    retire: Sequence[str],
+    keep_all: bool,
+) -> None:
+    """Approve an item with another text. A submission whose document has changed since needs --onto."""
+    chosen = _retire(retire, keep_all)
+    made = cli.workspace().approve(id, text=text_or_stdin(text), reason=reason, whole=whole, onto=onto, retire=chosen)
     cli.emit(plain(made), _decided(made))
 
 
@@ -295,9 +352,9 @@ def review_edit(cli: Invocation, id: str, text: str, reason: str) -> None:
 @click.option("--reason", default="rejected by the author", show_default=True, help="Why; kept with it.")
 @pass_invocation
 def review_reject(cli: Invocation, id: str, reason: str) -> None:
-    """Forget a held entry or an entry in doubt, or reject a proposal.
+    """Forget a held entry or an entry in doubt, or reject a proposal or a submission.
 
-    Neither is lost: `lukasa restore` holds the entry again, `lukasa review approve` accepts the proposal.
+    None is lost: `lukasa restore` holds the entry again, `lukasa review approve` accepts what was rejected.
     """
     made = cli.workspace().reject(id, reason)
     cli.emit(plain(made), _decided(made))
@@ -325,11 +382,10 @@ def _inbox(found: Inbox) -> Iterator[Line]:
     if not len(found):
         yield line("Nothing to review.")
         return
-    waiting: list[ReviewItem] = [*found.proposals, *found.entries, *found.rivals, *found.doubtful]
-    for item in waiting:
+    for item in _waiting_items(found):
         yield from _item(item)
         yield line()
-    if found.proposals or found.entries:
+    if found.proposals or found.entries or found.submissions:
         yield line(dim("  `lukasa review approve|edit|reject ID` decides"))
     if found.doubtful:
         yield line(dim("  `lukasa review approve ID` confirms an entry in doubt, `lukasa review reject ID` forgets it"))
@@ -359,6 +415,8 @@ def _item(item: ReviewItem) -> Iterator[Line]:
         if item.earlier.unverified:
             yield line(dim("  trust       "), warn(lines.UNVERIFIED))
         yield from block(item.earlier.content, "              ")
+    elif isinstance(item, OpenSubmission):
+        yield from submission_commands.waiting(item)
     else:
         a = item.amendment
         yield line(title(a.change))
@@ -372,8 +430,11 @@ def _item(item: ReviewItem) -> Iterator[Line]:
 
 def _decided(made: Decided) -> Iterator[Line]:
     yield line(good(f"{made.outcome} "), made.id)
+    if made.submission is not None and made.submission.accepted:
+        yield from submission_commands.accepted(made.submission)
+        yield from (line(warn("  left        "), one.id, f": {one.reason}") for one in made.kept)
     if made.trouble:
-        yield line(warn(f"  no commit yet: {made.trouble}"))
+        yield line(warn(f"  {made.trouble}" if made.submission is not None else f"  no commit yet: {made.trouble}"))
     if made.amendment is not None and made.amendment.line:
         yield line(dim(f"  {made.amendment.line}"))
     if made.replaces:

@@ -137,6 +137,7 @@ def _(value: Recall) -> Any:
         "profile": value.profile,
         "hits": [plain(hit) | {"excerpt": _excerpt(value, hit)} for hit in value.hits],
         "notes": plain(value.notes),
+        "discoveries": [plain(passage) | {"place": passage.place} for passage in value.discoveries],
     }
 
 

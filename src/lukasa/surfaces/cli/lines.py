@@ -309,6 +309,13 @@ def recall(found: Recall, *, explain: bool) -> Iterator[Line]:
         yield line(dim("  try other words, `--profile deep` or `--held`; `lukasa list` shows all entries"))
     for number, hit in enumerate(found.hits, 1):
         yield from _hit(hit, f"{number}. ", found.excerpt(hit), explain=explain)
+    for number, passage in enumerate(found.discoveries):
+        if number == 0:
+            yield line(title("Discovered"), dim("  from the web; nobody has checked it"))
+        yield line(title(passage.title), f"  {passage.place}")
+        yield from block(passage.text, "  ")
+        worth = joined(passage.origin, passage.lifecycle, f"weight {passage.weight:g}", passage.standing)
+        yield line(dim(f"  {passage.document}#{passage.number}  {worth}"))
 
 
 def _hit(hit: Hit, mark: str, shown: Part, *, explain: bool) -> Iterator[Line]:

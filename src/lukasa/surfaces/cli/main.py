@@ -87,6 +87,11 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
         "document": CommandEntry("page_commands", "Add, list, show and remove documents that entries can link to."),
         "action": CommandEntry("page_commands", "Link an action to the entries that it rests on."),
     },
+    "Look things up": {
+        "corpus": CommandEntry("corpus_commands", "Add documents, and look things up in them."),
+        "discover": CommandEntry("discover_commands", "Fetch a page or clone a repository, and keep a note about it."),
+        "feed": CommandEntry("discover_commands", "Follow feeds: the worker takes their new items as discoveries."),
+    },
     "Learn from sessions": {
         "observe": CommandEntry(
             "session_commands", "Store the messages of recorded sessions, and extract facts from them."
@@ -97,8 +102,7 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
     "Review and curate": {
         "review": CommandEntry(
             "curation_commands",
-            "Approve, edit or reject held entries and lines proposed for the curated document; decide between two "
-            "entries.",
+            "Approve, edit or reject what waits for you: held entries, proposals, and changes submitted to documents.",
         ),
         "reflect": CommandEntry("curation_commands", "Propose lines for the curated document, and triage them."),
         "curated": CommandEntry("curation_commands", "Show, export, rebuild and undo the curated document."),

@@ -245,7 +245,8 @@ def undo(cli: Invocation, id: str | None, event: int | None, reason: str) -> Non
     For the ID of an entry, its last change is undone as a new version, and entries that the change had retired are
     active again; so undoing a consolidated entry restores its sources. A second undo repeats the change. For the ID of
     a job, as `lukasa jobs` lists it, all changes of the job are undone; entries that were changed since stay as they
-    are. For the ID of a proposal, its line leaves the curated document, and the proposal waits for review again.
+    are. For the ID of a proposal, its line leaves the curated document, and the proposal waits for review again. For
+    the ID of an accepted submission, its document has its text of before, and the retired memories are active again.
     """
     if (id is None) == (event is None):
         raise click.UsageError("give either an ID or --event SEQ")
@@ -254,6 +255,8 @@ def undo(cli: Invocation, id: str | None, event: int | None, reason: str) -> Non
 
 
 def _undone(done: Undone) -> Iterator[Line]:
+    if done.document:
+        yield line(good("undone "), f"the change of document {done.document}; the submission waits again")
     if done.named:
         yield line(good("undone "), f"the last edit of {done.named}")
     for entry in done.entries:

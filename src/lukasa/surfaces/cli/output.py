@@ -15,7 +15,7 @@ from typing import Any
 import click
 from msgspec import Struct
 
-from lukasa.model.errors import InvalidInput, LukasaError, SpecError
+from lukasa.model.errors import DocumentMoved, InvalidInput, LukasaError, SpecError
 from lukasa.model.errors import brief as shortened
 from lukasa.model.text import escape_controls, has_hidden_characters
 
@@ -109,10 +109,14 @@ FAILED, WRONG = 1, 2
 def report(error: Exception, *, as_json: bool) -> int:
     """Print an error, and return the exit code."""
     code, message, fix = describe(error)
+    diff = error.diff if isinstance(error, DocumentMoved) else ""
     if as_json:
-        click.echo(encode({"error": {"code": code, "message": message, "fix": fix}}))
+        more = {"diff": diff} if diff else {}
+        click.echo(encode({"error": {"code": code, "message": message, "fix": fix, **more}}))
     else:
         click.echo(f"error: {safe(message)}", err=True)
+        for part in diff.splitlines():
+            click.echo(f"  {safe(part)}", err=True)
         if fix:
             click.echo(f"  fix: {safe(fix)}", err=True)
     if os.environ.get("LUKASA_DEBUG") and not isinstance(error, click.ClickException):

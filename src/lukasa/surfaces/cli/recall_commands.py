@@ -70,6 +70,7 @@ def _given(conditions: dict[str, Any]) -> dict[str, Any]:
 @_reading
 @_conditions
 @click.option("--explain", is_flag=True, help="Show every factor of every score.")
+@click.option("--discoveries", is_flag=True, help="Also show passages of discovered pages.")
 @click.option("--no-count", is_flag=True, help="Do not count this read in the access counts.")
 @pass_invocation
 def read(

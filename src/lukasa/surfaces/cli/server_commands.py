@@ -18,7 +18,7 @@ import click
 
 from lukasa.app import DEFAULT_WORKSPACE, Lukasa
 from lukasa.model.errors import InvalidInput, NotFound
-from lukasa.model.grant import FOR_GOOD, OWNERS_ALONE, Capability, Grant
+from lukasa.model.grant import ONLY_NAMED, OWNERS_ALONE, Capability, Grant
 from lukasa.model.values import Trust
 from lukasa.ports import INSIDE
 from lukasa.service.admin.access import Credential, Issued
@@ -180,7 +180,7 @@ def link(cli: Invocation, port: int | None) -> None:
 
 AGENT = "mcp"  # the agent of a client without a name
 CAN = "read,write,forget,conversations"
-_USUAL = f"{CAN}; as the owner all but scrubbing"
+_USUAL = f"{CAN}; as the owner all but scrubbing and discovering"
 _ALL = ", ".join(one for one in Capability if one not in OWNERS_ALONE)
 
 
@@ -267,7 +267,7 @@ def _given(
     if role == "owner":
         if choices.agent or tiers:
             raise click.UsageError("--as owner sees all tiers and is not an agent; remove --agent and --tier")
-        let = can if can is not None else [one for one in Capability if one not in FOR_GOOD]
+        let = can if can is not None else [one for one in Capability if one not in ONLY_NAMED]
         return memory.access.owner("mcp", "stdio", can=let)
     return memory.access.lend(
         choices.agent or AGENT,

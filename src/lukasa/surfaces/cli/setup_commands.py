@@ -345,5 +345,5 @@ def _missing(workspace: Workspace) -> int | None:
         return 0
     model = ctx.embedder.model
     found = sum(len(store.unembedded(model, COUNTED)) for store in (ctx.local, ctx.account))
-    found += len(ctx.local.unembedded_items(model, "", COUNTED))
+    found += len(ctx.local.unembedded_items(model, "", COUNTED)) + len(ctx.local.unembedded_passages(model, COUNTED))
     return found if found < COUNTED else None

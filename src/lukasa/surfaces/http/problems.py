@@ -15,6 +15,7 @@ from lukasa.model.errors import (
     ChatError,
     Conflict,
     Contradicts,
+    DocumentMoved,
     EmbedderError,
     InvalidInput,
     InvalidTransition,
@@ -119,7 +120,8 @@ def problem(error: Exception) -> Problem:
         return _invalid(error)
     if isinstance(error, LukasaError):
         status = next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
-        return Problem(status, error.code, error.message, fix=error.fix)
+        more = {"diff": error.diff} if isinstance(error, DocumentMoved) else {}
+        return Problem(status, error.code, error.message, fix=error.fix, **more)
     detail = f"unexpected {type(error).__name__}"
     fix = "look for the request_id in what `lukasa serve` printed, and report it"
     return Problem(500, "unexpected", detail, fix=fix)

@@ -17,6 +17,7 @@ from mcp.server import ServerRequestContext
 from msgspec import Struct, field
 
 from lukasa.model.errors import Forbidden, InvalidInput, LukasaError, NotFound
+from lukasa.model.grant import Capability
 from lukasa.model.text import escape_controls
 from lukasa.model.values import Kind
 from lukasa.read.excerpt import excerpt
@@ -73,7 +74,7 @@ def hints(verb: Verb) -> types.ToolAnnotations:
         read_only_hint=False,
         destructive_hint=verb.method in ("PUT", "PATCH", "DELETE") or verb.name in _DESTRUCTIVE_POSTS,
         idempotent_hint=verb.method in ("PUT", "DELETE"),
-        open_world_hint=False,
+        open_world_hint=verb.capability is Capability.DISCOVER,
     )
 
 

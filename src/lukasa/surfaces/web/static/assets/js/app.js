@@ -8,6 +8,7 @@ const VIEWS = {
   browse: ["Browse and search", "Memory"],
   add: ["Add an entry", "Memory"],
   pages: ["Pages", "Memory"],
+  library: ["Library", "Memory"],
   conversations: ["Conversations", "Memory"],
   inbox: ["Review inbox", "Use"],
   context: ["Context preview", "Use"],
@@ -242,7 +243,7 @@ async function wait(w) {
   count({ waiting: 0, of: w });
   try {
     const seen = await at(w).get("overview");
-    if (counts.of === w) count({ waiting: seen.held + seen.proposals + seen.rivals, of: w });
+    if (counts.of === w) count({ waiting: seen.held + seen.proposals + seen.rivals + seen.submissions, of: w });
   } catch {
     return; // the view itself shows the error
   }

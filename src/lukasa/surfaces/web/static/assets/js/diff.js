@@ -15,6 +15,16 @@ export function diff(before, after) {
   );
 }
 
+/** A difference that the server made: runs that stay, go or come, and stretches that it left out. */
+export const shown = (given) =>
+  h(
+    "div",
+    { class: "diff" },
+    given.map(({ kind, text }) =>
+      kind === "same" ? text : kind === "cut" ? h("span", { class: "quiet" }, ` … ${text} … `) : h(kind === "added" ? "ins" : "del", null, text),
+    ),
+  );
+
 function runs(a, b) {
   let start = 0,
     end = 0;

@@ -34,6 +34,8 @@ export const number = (value, digits = 3) =>
 
 const TONES = {
   active: "good",
+  accepted: "good",
+  open: "warn",
   stored: "good",
   done: "good",
   current: "good",

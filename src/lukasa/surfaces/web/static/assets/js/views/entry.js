@@ -4,6 +4,7 @@ import { edit } from "../editing.js";
 import { doubt, factors, look, meta, quotes } from "../entries.js";
 import { past } from "../history.js";
 import { badge, chart, confirm, doing, facts, field, head, later, number, table, time, toast } from "../parts.js";
+import { panel } from "../submissions.js";
 
 const HISTORY = new Set(["forgotten", "superseded", "archived", "invalidated", "pruned"]);
 
@@ -35,7 +36,7 @@ export async function show(page) {
         "div",
         { class: "two" },
         h("div", { class: "stack wide" }, relevance(page, standing), others(page, confirmations, rivals), past(page, versions)),
-        h("div", { class: "stack wide" }, provenance(page, entry), why(page, entry), shownTo(id, shown)),
+        h("div", { class: "stack wide" }, provenance(page, entry), why(page, entry), shownTo(id, shown), panel(page, { memory: id }, "Submitted to the corpus")),
       ),
     ),
   ];

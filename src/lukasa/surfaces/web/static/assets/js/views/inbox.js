@@ -2,12 +2,14 @@
 import { h, put } from "../dom.js";
 import { doubt, look, meta, quotes } from "../entries.js";
 import { ask, badge, doing, empty, field, head, number, toast } from "../parts.js";
+import { card as submitted } from "../submissions.js";
 
 export async function show(page) {
   const inbox = await page.api.get("review");
   const items = [
     ...inbox.entries.map((one) => ({ ...one, id: one.entry.id, text: one.entry.content })),
     ...inbox.proposals.map((one) => ({ ...one, id: one.amendment.id, text: one.amendment.change })),
+    ...inbox.submissions.map((one) => ({ ...one, id: one.submission.id, text: one.submission.change.text })),
     ...inbox.doubtful.map((one) => ({ ...one, id: one.entry.id, text: one.entry.content, doubtful: true })),
     ...inbox.rivals.map((one) => ({ ...one, id: one.later.id, text: one.later.content })),
   ];
@@ -21,7 +23,7 @@ export async function show(page) {
   return [
     head(
       "Review inbox",
-      "Agents do not get held entries and proposals until you approve them. Of two entries about one thing they get the later one first. Nothing you decide is final: you can bring everything back.",
+      "Agents do not get held entries and proposals until you approve them, and nothing goes from memory into a document without you. Of two entries about one thing they get the later one first. Nothing you decide is final: you can bring everything back.",
     ),
     h(
       "div",
@@ -57,7 +59,7 @@ function draw({ page, items, list, said }) {
           null,
           empty(
             "Nothing waits for you",
-            "Entries that the gate is unsure of, proposed changes of the curated page, pairs of entries that may contradict each other, and entries that rest on something which changed or was withdrawn appear here.",
+            "Entries that the gate is unsure of, proposed changes of the curated page, pairs of entries that may contradict each other, entries that rest on something which changed or was withdrawn, and changes submitted to documents appear here.",
           ),
         ),
   );
@@ -103,6 +105,8 @@ function rivals(state, item) {
 }
 
 function card(state, item) {
+  if (item.submission)
+    return submitted(state.page, item, state.said, (verb, body) => decided(state, item, verb, body));
   if (item.later) return rivals(state, item);
   if (item.against?.length) return rivals(state, contested(item));
   const { page } = state;
@@ -158,6 +162,7 @@ async function decided(state, item, verb, body) {
     const show = { label: "Decide", run: () => state.page.go("inbox") };
     return toast("Approved. It may contradict another entry: both stay until you decide.", show);
   }
+  if (made.submission?.accepted) return toast(`Accepted: document ${made.submission.document}, version ${made.submission.accepted}.`);
   toast(kept ?? { approve: "Approved.", edit: "Approved in your words.", reject: "Rejected." }[verb]);
 }
 

@@ -5,7 +5,7 @@ import { badge, chart, empty, head, number, table, time } from "../parts.js";
 
 export async function show(page) {
   const seen = await page.api.get("overview");
-  seen.waiting = seen.held + seen.proposals + seen.rivals;
+  seen.waiting = seen.held + seen.proposals + seen.rivals + seen.submissions;
   dispatchEvent(new CustomEvent("counts", { detail: { waiting: seen.waiting } }));
   const total = seen.tiers.reduce((sum, tier) => sum + all(tier), 0);
   return [
