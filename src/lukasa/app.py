@@ -60,6 +60,7 @@ if TYPE_CHECKING:
         DecisionFolder,
         DocumentFiles,
         DocumentParser,
+        ErasableFiles,
         LogFile,
         NoticeChannel,
         TranscriptReader,
@@ -470,6 +471,7 @@ class Lukasa:
             curated_file=self._curated_file(folder, spec),
             log_file=_log_file(folder, spec),
             decisions=_decisions(folder, spec),
+            kept_files=_kept_files(folder),
             threads=None if spec.backend.checkpointer == "none" else self._threads(info, spec),
             span=within(self._span, {"lukasa.workspace": info.id}),
             projects=self._projects,
@@ -954,6 +956,14 @@ def _log_file(folder: Path | None, spec: MemorySpec) -> LogFile | None:
     if folder is None:
         return None
     return AppendedLines((folder / CURATED if "log" in spec.curated_keeps else folder) / LOG)
+
+
+def _kept_files(folder: Path | None) -> ErasableFiles | None:
+    """Return the files of a workspace that neither its store nor its chats keep, with the repository among them."""
+    if folder is None:
+        return None
+    made: Callable[..., ErasableFiles] = import_module("lukasa.providers.files.kept_files").KeptFiles
+    return made(folder, (*MEMORY_FILES, folders.CHECKPOINTS), (), folder / CURATED)
 
 
 def _decisions(folder: Path | None, spec: MemorySpec) -> DecisionFolder | None:

@@ -786,6 +786,7 @@ FROM pg_class AS c WHERE c.oid IN ({_REWRITTEN_TABLES})
 EVERY_TABLE = """
 SELECT relname::text FROM pg_class WHERE relnamespace = 'lukasa'::regnamespace AND relkind = 'r' ORDER BY relname
 """
+WORDLESS = frozenset({"vectors", "passage_vectors", "item_vectors", "migrations", "heads"})  # numbers, no texts
 LOCK_REWRITING = "SELECT pg_advisory_lock(hashtextextended('lukasa rewrites its tables', 0))"
 UNLOCK_REWRITING = "SELECT pg_advisory_unlock(hashtextextended('lukasa rewrites its tables', 0))"
 ALL_UNSWEPT = "SELECT store, place FROM lukasa.unswept WHERE conversation = ''"
