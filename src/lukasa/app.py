@@ -32,7 +32,7 @@ from lukasa.model.errors import (
 from lukasa.model.events import Actor, Event
 from lukasa.model.ids import new_id
 from lukasa.model.values import Origin, Trust
-from lukasa.ports import Clock, Embedder, Span, SystemClock, Threads, nested, within
+from lukasa.ports import CHECKPOINTS, Clock, Embedder, Span, SystemClock, Threads, nested, within
 from lukasa.providers import folders
 from lukasa.providers.checkpoints import CheckpointFile
 from lukasa.providers.embed import EmbedderStatus, embedder_status, open_embedder
@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     )
     from lukasa.providers.chat import ChatStatus
     from lukasa.service.admin.access import AccessControl
+    from lukasa.service.admin.erasing import ErasurePlan, Receipt
     from lukasa.service.admin.moving import Moving
     from lukasa.service.admin.page_folder import Pages
     from lukasa.service.admin.portable import ImportPlan, Portable, What, Whole
@@ -400,6 +401,43 @@ class Lukasa:
     def remove_workspace(self, name: str, *, confirm: str) -> Removed:
         """Remove a workspace for good, with its files; `confirm` repeats the digest of the plan. There is no undo."""
         return admin.removing.execute(self._ways(), self.portable.existing(name), confirm)
+
+    def erase_plan(
+        self,
+        *,
+        entry: str | None = None,
+        source: str | None = None,
+        person: str | None = None,
+        aliases: Sequence[str] | None = None,
+        group: Sequence[str] = (),
+        shared: str = "redact",
+    ) -> ErasurePlan:
+        """Return what an erasure would remove from all workspaces and the account; see `Workspace.erase_plan`."""
+        request = admin.erasing.request_of(entry, source, person, aliases=aliases, group=group, shared=shared)
+        shown: ErasurePlan = admin.erasing.plan(self._everywhere(), request, account=True)
+        return shown
+
+    def erase(
+        self,
+        *,
+        entry: str | None = None,
+        source: str | None = None,
+        person: str | None = None,
+        aliases: Sequence[str] | None = None,
+        group: Sequence[str] = (),
+        shared: str = "redact",
+        confirm: str,
+    ) -> Receipt:
+        """Erase what `erase_plan` lists from all workspaces and the account; see `Workspace.erase`."""
+        request = admin.erasing.request_of(entry, source, person, aliases=aliases, group=group, shared=shared)
+        receipt: Receipt = admin.erasing.execute(self._everywhere(), request, confirm, account=True)
+        return receipt
+
+    def _everywhere(self) -> list[CallContext]:
+        infos = [info for info in self._account.workspaces() if info.ready]
+        if not infos:
+            raise NotFound("there is no workspace", fix="make one with `lukasa workspace create`")
+        return [self._open_context(info) for info in infos]
 
     def import_plan(self, path: str | Path, *, into: str = "", trust: Trust = Trust.AUTHOR) -> ImportPlan:
         """Return what `import_file` would do with an export, and do nothing."""
@@ -963,7 +1001,7 @@ def _kept_files(folder: Path | None) -> ErasableFiles | None:
     if folder is None:
         return None
     made: Callable[..., ErasableFiles] = import_module("lukasa.providers.files.kept_files").KeptFiles
-    return made(folder, (*MEMORY_FILES, folders.CHECKPOINTS), (), folder / CURATED)
+    return made(folder, (*MEMORY_FILES, CHECKPOINTS), (), folder / CURATED)
 
 
 def _decisions(folder: Path | None, spec: MemorySpec) -> DecisionFolder | None:

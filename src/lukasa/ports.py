@@ -243,7 +243,7 @@ class LogFile(Protocol):
 
 
 class ErasableFiles(Protocol):
-    """The files that memory keeps beside its store: the curated document with its history, the log, decision records."""
+    """The files beside the store: the curated document with its history, the log, decision records."""
 
     def holding(self, words: Words) -> dict[str, int]:
         """By file, how often it holds some words."""

@@ -14,8 +14,12 @@ from lukasa.model.text import STOP_WORDS, fold
 _CAPITAL = r"[^\W\d_a-zß-öø-ÿ][\w'’\-]*"  # a word that begins with a capital
 _RUN = re.compile(rf"{_CAPITAL}(?: {_CAPITAL})*")
 _OTHER_NAME = re.compile(
-    rf"(?i:\baka\b|\ba\.k\.a\.|\balso known as|\balias|\bnicknamed|\bnickname is|\bgoes by|\beveryone calls (?:her|him))"
+    r"(?i:\b(?:aka|a\.k\.a\.|also known as|alias|nicknamed|nickname is|goes by|everyone calls (?:her|him)))"
     rf",? [\"“'‘]?({_CAPITAL}(?: {_CAPITAL})*)"
+)
+_JOINED = (
+    re.compile(rf"\b(?:and|und|et|y|with|mit|met) ({_CAPITAL})"),
+    re.compile(rf"({_CAPITAL}),? (?:and|und|et|y|met) "),
 )
 _NO_NAMES = frozenset(
     """monday tuesday wednesday thursday friday saturday sunday january february march april may june july august
@@ -100,9 +104,9 @@ def others_in(text: str, words: Words, known: frozenset[str]) -> tuple[str, ...]
         one = run[0].removesuffix("'s").removesuffix("’s")
         if not words.found_in(one) and fold(one) in known:
             found.append(one)
-    beside = re.compile(rf"\b(?:and|und|et|y|with|mit) ({_CAPITAL})|({_CAPITAL}),? (?:and|und|et|y) ")
     if words.found_in(text):
-        found += [one for match in beside.finditer(text) if (one := match[1] or match[2]) and _is_name(one, words)]
+        beside = (match[1] for joined in _JOINED for match in joined.finditer(text))
+        found += [one for one in beside if _is_name(one, words)]
     return tuple(dict.fromkeys(found))
 
 

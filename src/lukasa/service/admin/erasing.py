@@ -1,8 +1,8 @@
 """Erase an entry, a source or a person with all that was derived from it, prove it, and keep a receipt.
 
-The plan removes nothing. Execution repeats its digest, as a scrub does, and goes by the same way: a `Scrub` whose extent
-lists entries and words. Files come first, then each store in one transaction, then the rewriting of files, the proof,
-and the receipt. A run that was killed is finished by giving the same command again, with the same digest.
+The plan removes nothing. Execution repeats its digest, as a scrub does, and goes by the same way: a `Scrub` whose
+extent lists entries and words. Files come first, then each store in one transaction, then the rewriting of files, the
+proof, and the receipt. A run that was killed is finished by giving the same command again, with the same digest.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ from lukasa.service.call import CallContext
 from lukasa.storage.operations import Record, Scrub
 from lukasa.storage.port import ItemQuery, Store, twin_key
 from lukasa.upkeep.erase_plan import Group, groups, known_people, others_in
-from lukasa.upkeep.scrub_plan import ACCOUNT, Line, confirmed, manifest
+from lukasa.upkeep.scrub_plan import ACCOUNT, SHORTEST, Line, confirmed, manifest
+from lukasa.upkeep.scrub_plan import one as one_name
 
 RECEIPT = "erasure.proved"
 Kind = Literal["entry", "source", "person"]
@@ -145,16 +146,47 @@ class _Part(Struct, frozen=True):
 
 def plan(rooms: Sequence[CallContext], request: Request, *, account: bool = False) -> ErasurePlan:
     """List all that an erasure would remove."""
-    return _planned(_rooms(rooms, request, account), request)[0]
+    shown = _planned(_rooms(rooms, request, account), request)[0]
+    _require_found(shown)
+    return shown
+
+
+def _require_found(shown: ErasurePlan) -> None:
+    if shown.kind == "entry" and not shown.removed:
+        raise NotFound(f"no entry {parse_id(shown.name)} here", fix="`lukasa list --all` shows the ids")
+
+
+def request_of(
+    entry: str | None,
+    source: str | None,
+    person: str | None,
+    *,
+    aliases: Sequence[str] | None = None,
+    group: Sequence[str] = (),
+    shared: str = "redact",
+) -> Request:
+    """Return the request for exactly one entry, source or person."""
+    given: list[tuple[Kind, str]] = []
+    for kind, name in (("entry", entry), ("source", source), ("person", person)):
+        if name is not None:
+            given.append((kind, name))  # type: ignore[arg-type]
+    if len(given) != 1:
+        raise InvalidInput("an erasure is of exactly one thing", fix="name one entry, one source or one person")
+    if shared not in ("redact", "remove"):
+        raise InvalidInput(f"no such choice: {shared[:60]!r}", fix="use redact or remove")
+    ((kind, name),) = given
+    others = None if aliases is None else tuple(one.strip() for one in aliases if one.strip())
+    return Request(kind, one_name(name, f"the {kind} to erase").strip(), others, tuple(group), shared)  # type: ignore[arg-type]
 
 
 def execute(rooms: Sequence[CallContext], request: Request, confirm: object, *, account: bool = False) -> Receipt:
     """Erase what the plan lists, search for the words everywhere, and return the receipt."""
     reached = _rooms(rooms, request, account)
-    shown, parts, words = _planned(reached, request)
     first, mark = reached[0], _mark(reached[0], request)
     begun = _begun(reached, mark, confirm)
+    shown, parts, words = _planned(reached, request)
     if begun is None:
+        _require_found(shown)
         if not shown.digest:
             raise Refused(
                 "several people are named like that", fix="choose with --group NAME, one or more, then plan again"
@@ -227,12 +259,10 @@ def _rooms(contexts: Sequence[CallContext], request: Request, account: bool) -> 
         ctx.require_author("erase memory")
         if ctx.tenancy:
             raise Refused("an erasure is for all scopes of a workspace", fix="leave the scope keys out")
-    if not request.name.strip():
-        raise InvalidInput("an erasure needs a name or an id", fix="name exactly one entry, source or person")
     rooms = [_Room(ctx, ctx.local, ctx.info.id) for ctx in contexts]
     if request.kind == "entry":
-        owner = contexts[0].row(request.name)[0]
-        account = account or owner is contexts[0].account
+        key = parse_id(request.name)
+        account = account or not contexts[0].local.entries([key], damaged=True)
     return [*rooms, _Room(contexts[0], contexts[0].account, ACCOUNT)] if account else rooms
 
 
@@ -256,7 +286,7 @@ def _planned(rooms: Sequence[_Room], request: Request) -> tuple[ErasurePlan, lis
         elsewhere = sum(words.found_in(entry) for entry in _entries(rooms[0].ctx.account))
         if elsewhere:
             warnings.append(f"{elsewhere} entries of the account mention them too, and stay: --account reaches them")
-    digest = hashlib.sha256(canonical_json([part.digest for part in parts]).encode()).hexdigest() if parts else ""
+    digest = _digest(rooms[0], parts, words) if parts else ""
     removed = tuple(id for part in parts for id in part.removed)
     derived = tuple(id for part in parts for id in part.derived)
     return (
@@ -343,7 +373,7 @@ def _part(room: _Room, request: Request, words: Words, entries: Sequence[Entry])
         about = {e.id: names for e in hit if (names := others_in(e.content, words, known))}
     linked_to = room.store.linked([entry.id for entry in hit])
     edits = [e for e in hit if e.id in about and request.shared == "redact" and e.id not in linked_to and not e.damaged]
-    restated, twins = _restated(room.store, edits, words, {entry.id for entry in hit})
+    restated = _restated(room.store, edits, words, {entry.id for entry in hit})
     stays = {entry.id for entry in restated}
     removed = [entry.id for entry in hit if entry.id not in stays]
     derived = _derived(room.store, removed, {entry.id for entry in hit})
@@ -369,6 +399,19 @@ def _part(room: _Room, request: Request, words: Words, entries: Sequence[Entry])
     return replace(part, digest=_digest_of(part))
 
 
+_COUNTED = ("named", "documents", "passages", "utterances", "notes", "jobs", "items", "amendments", "submissions")
+
+
+def _digest(room: _Room, parts: Sequence[_Part], words: Words) -> str:
+    """Return the digest of a plan: of what goes in each store, what stays without the words, and the words, keyed."""
+    listed: list[Any] = [commitment(room.store.secret(), canonical_json(words.forms))]
+    for part in parts:
+        counts = part.room.store.holdings(part.extent).counts
+        stay = [entry.id for entry in part.restated]
+        listed.append([part.digest, stay, [counts.get(kind, 0) for kind in _COUNTED]])
+    return hashlib.sha256(canonical_json(listed).encode()).hexdigest()
+
+
 def _digest_of(part: _Part) -> str:
     return manifest(part.extent, part.room.store.holdings(part.extent)).digest
 
@@ -383,21 +426,18 @@ def _documents(store: Store, name: str) -> list[str]:
     return sorted({*found, *(source.document for source in store.sources_at(name))})
 
 
-def _restated(
-    store: Store, entries: Sequence[Entry], words: Words, going: set[str]
-) -> tuple[tuple[Entry, ...], list[str]]:
+def _restated(store: Store, entries: Sequence[Entry], words: Words, going: set[str]) -> tuple[Entry, ...]:
     """Return entries without the words. One that then repeats another text is left out: that text stays."""
-    made, taken, twins = list[Entry](), set[tuple[Any, ...]](), list[str]()
+    made, taken = list[Entry](), set[tuple[Any, ...]]()
     for entry in entries:
         new = replace(words.taken_out(entry), id=entry.id, scope=entry.scope, version=1, evidence=())
         key = (new.scope, new.owner, twin_key(new))
         twin = store.twin(*key)
         if key in taken or (twin is not None and twin.id not in going) or words.found_in(new):
-            twins.append(entry.id)
             continue
         taken.add(key)
         made.append(new)
-    return tuple(made), twins
+    return tuple(made)
 
 
 def _derived(store: Store, removed: Sequence[str], hit: set[str]) -> list[str]:
@@ -481,7 +521,7 @@ def _unreachable(rooms: Sequence[_Room]) -> Iterator[str]:
 def _begun(rooms: Sequence[_Room], mark: str, typed: object) -> str | None:
     """Return the digest of an erasure of the same thing that was killed on its way, if `typed` repeats it."""
     given = typed.strip().lower() if isinstance(typed, str) else ""
-    if len(given) < scrubbing.SHORTEST:
+    if len(given) < SHORTEST:
         return None
     for room in rooms:
         for event in room.store.events(action=SCRUBBED, limit=max(1, room.store.head()[0])):

@@ -21,9 +21,7 @@ from lukasa.service.entries.revise import corrected
 from lukasa.service.sessions import conversations
 from lukasa.storage.operations import ForgetAnswers, Operation, SaveConversation, SaveEntry, Scrub
 from lukasa.storage.port import Store
-from lukasa.upkeep.scrub_plan import SHORTEST, Manifest, confirmed, manifest, of_thread, of_tier, one, tier_mode
-
-__all__ = ["SHORTEST"]
+from lukasa.upkeep.scrub_plan import Manifest, confirmed, manifest, of_thread, of_tier, one, tier_mode
 
 
 class Scrubbed(Struct, frozen=True):
