@@ -7,6 +7,7 @@ import random
 import shutil
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -41,10 +42,8 @@ def holding(folder: Path, words: str) -> list[str]:
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         data = path.read_bytes()
         if "objects" in path.parts and path.suffix == "":
-            try:
+            with suppress(zlib.error):
                 data += zlib.decompress(data)
-            except zlib.error:
-                pass
         lower = data.lower()
         forms = [words.lower().encode(), words.lower().encode("utf-16-le"), words.split()[-1].lower().encode()]
         if any(form in lower for form in forms):
@@ -74,7 +73,7 @@ def furnish(world: Workspace, folder: Path, people: list[str], entries: int) -> 
         world.ctx.apply(world.ctx.local, SaveEntry(summary, 0, "entry.put", "a summary"))
         point = TelemetryEvent(world.ctx.now, "info", "test", "tests", "noted", True, 1.0, {"why": f"about {name}"})
         world.ctx.apply(world.ctx.local, Emit(point))
-        world.document(f"list-{n}", f"Guests {n}", f"# Guests\n\n{name} comes on Monday. Flowers are on table {n}.\n")
+        world.save_document(f"list-{n}", f"# Guests\n\n{name} comes on Monday. Flowers are on table {n}.\n")
         world.slog.write("call", "phone", f"{name} was called")
     turns = [
         (role, f"I met {name} at the well. The well is deep.") for name in people for role in ("user", "assistant")
@@ -182,8 +181,8 @@ def test_an_entry_goes_with_what_was_concluded_from_it(memory: Lukasa) -> None:
 def test_a_source_goes_with_its_document(memory: Lukasa) -> None:
     """B5: a document by its id, with its passages and the entries that link to it; other documents stay."""
     world = memory.workspace("novel")
-    world.document("diary", "A diary", "Rain fell on the orchard for nine days.\n")
-    world.document("atlas", "An atlas", "Rivers run to the sea.\n")
+    world.save_document("diary", "Rain fell on the orchard for nine days.\n")
+    world.save_document("atlas", "Rivers run to the sea.\n")
     plan = world.erase_plan(source="diary")
     assert plan.digest
     world.erase(source="diary", confirm=plan.digest)

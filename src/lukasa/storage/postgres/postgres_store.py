@@ -207,11 +207,12 @@ class PostgresStore(IndexedReads):
     def traces(self, words: Words) -> dict[str, int]:
         found: dict[str, int] = {}
         with self._whole._asking() as db:
-            for (table,) in db.all(sql.EVERY_TABLE):
-                if table not in sql.WORDLESS:
-                    rows = db.all(f"SELECT t::text FROM lukasa.{table} AS t")
-                    if count := sum(words.count(text.encode()) for (text,) in rows):
-                        found[f"table {table}"] = count
+            cursor = db.session.cursor
+            named = [name for (name,) in cursor.execute(sql.EVERY_TABLE).fetchall() if name not in sql.WORDLESS]
+            for table in named:
+                rows = cursor.execute(f"SELECT t::text FROM lukasa.{table} AS t".encode())
+                if count := sum(words.count(text.encode()) for (text,) in rows):
+                    found[f"table {table}"] = count
         return found
 
     def touch(self, ids: Sequence[str], at: datetime) -> Mapping[str, Access]:
