@@ -21,7 +21,10 @@ _SENTENCE = re.compile(r"[^.!?\n。！？]*[.!?\n。！？]*")
 
 
 class Words(Struct, frozen=True):
-    """Names, or whole texts, that an erasure removes. A name is found as a whole word, whatever its case and accents."""
+    """Names, or whole texts, that an erasure removes.
+
+    A name is found as a whole word, whatever its case and accents.
+    """
 
     forms: tuple[str, ...]
 

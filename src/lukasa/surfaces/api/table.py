@@ -8,6 +8,7 @@ from lukasa.surfaces.api import (
     corpus_verbs,
     curation_verbs,
     discovery_verbs,
+    erase_verbs,
     memory_verbs,
     overview_verbs,
     submission_verbs,
@@ -25,5 +26,6 @@ VERBS: tuple[Verb, ...] = (
     *overview_verbs.VERBS,
     *admin_verbs.VERBS,
     *workspace_verbs.VERBS,
+    *erase_verbs.VERBS,
 )
 BY_NAME = {verb.name: verb for verb in VERBS}
