@@ -135,7 +135,6 @@ VERBS = (
         asks=ask_to_erase,
         mutates=True,
         owner_only=True,
-        keyed=False,
     ),
     Verb(
         "memory_erasures",
