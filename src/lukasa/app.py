@@ -996,12 +996,16 @@ def _log_file(folder: Path | None, spec: MemorySpec) -> LogFile | None:
     return AppendedLines((folder / CURATED if "log" in spec.curated_keeps else folder) / LOG)
 
 
-def _kept_files(folder: Path | None) -> ErasableFiles | None:
-    """Return the files of a workspace that neither its store nor its chats keep, with the repository among them."""
+def _kept_files(folder: Path | None) -> Callable[[], ErasableFiles] | None:
+    """Return what opens the files of a workspace that neither its store nor its chats keep, and their repository."""
     if folder is None:
         return None
-    made: Callable[..., ErasableFiles] = import_module("lukasa.providers.files.kept_files").KeptFiles
-    return made(folder, (*MEMORY_FILES, CHECKPOINTS), (), folder / CURATED)
+
+    def opened() -> ErasableFiles:
+        made: Callable[..., ErasableFiles] = import_module("lukasa.providers.files.kept_files").KeptFiles
+        return made(folder, (*MEMORY_FILES, CHECKPOINTS), (), folder / CURATED)
+
+    return opened
 
 
 def _decisions(folder: Path | None, spec: MemorySpec) -> DecisionFolder | None:

@@ -497,7 +497,7 @@ def _files(rooms: Sequence[_Room], words: Words) -> dict[str, int]:
     found: dict[str, int] = {}
     for room in rooms:
         if words.forms and room.is_local and room.ctx.kept_files is not None:
-            found |= room.ctx.kept_files.holding(words)
+            found |= room.ctx.kept_files().holding(words)
     return found
 
 
@@ -511,7 +511,7 @@ def _unreachable(rooms: Sequence[_Room]) -> Iterator[str]:
     yield "prompts that were sent already, and what the models' providers keep of them"
     yield "backups, exports and copies of the files elsewhere"
     for room in rooms:
-        if room.is_local and room.ctx.kept_files is not None and (known := room.ctx.kept_files.elsewhere()):
+        if room.is_local and room.ctx.kept_files is not None and (known := room.ctx.kept_files().elsewhere()):
             yield f"the curated document's history in git repositories elsewhere: {', '.join(known)}"
 
 
@@ -561,7 +561,7 @@ def _erase_files(room: _Room, words: Words) -> None:
         if room.ctx.threads is not None:
             room.ctx.threads.purge(thread)
     if room.ctx.kept_files is not None:
-        room.ctx.kept_files.erase(words)
+        room.ctx.kept_files().erase(words)
 
 
 def _left(rooms: Sequence[_Room], words: Words) -> dict[str, int]:
