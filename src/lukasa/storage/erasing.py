@@ -100,8 +100,9 @@ def listed(rows: Rows, extent: Extent) -> tuple[Versioned, Versioned]:
 
 def events(rows: Rows, words: Words) -> Iterator[Event]:
     """Give the events that hold the words, or the commitments to texts of pages and documents that are rewritten."""
-    found = mentions(rows, words)
-    pages, documents = {one.name for one in found.named}, {one.id for one in found.documents}
+    named, versions = rows.select(tables.ALL_NAMED_VERSIONS), rows.select(tables.ALL_DOCUMENT_VERSIONS)
+    pages = {one.name for one in named if words.found_in(one)}
+    documents = {one.id for one in versions if words.found_in(one)}
     for event in rows.select(tables.EVENTS_AFTER, 0, None):
         about = (event.action.startswith("named.") and event.subject in pages) or (
             event.action.startswith("document.") and event.subject in documents

@@ -22,7 +22,7 @@ from lukasa.model.erasure import Words
 from lukasa.model.errors import InvalidInput, NotFound, Refused
 from lukasa.model.events import SCRUBBED, EventDraft, canonical_json
 from lukasa.model.ids import parse_id
-from lukasa.model.scrub import Extent, Mode
+from lukasa.model.scrub import Extent, Holdings, Mode, manifest_digest
 from lukasa.model.selection import Selection
 from lukasa.model.text import commitment, fold
 from lukasa.model.values import Visibility
@@ -141,7 +141,11 @@ class _Part(Struct, frozen=True):
     removed: tuple[str, ...]
     derived: tuple[str, ...]
     shared: tuple[SharedEntry, ...]
-    digest: str
+    held: Holdings = Holdings()
+
+    @property
+    def digest(self) -> str:
+        return manifest_digest(self.extent, self.held)
 
 
 def plan(rooms: Sequence[CallContext], request: Request, *, account: bool = False) -> ErasurePlan:
@@ -197,9 +201,9 @@ def execute(rooms: Sequence[CallContext], request: Request, confirm: object, *, 
     for room in reached:
         _erase_files(room, words)
     for part in parts:
-        counts = part.room.store.holdings(part.extent).counts
+        counts = part.held.counts
         told = {**about, "kind": request.kind, "counts": {**counts, "entries": len(part.removed) + len(part.derived)}}
-        reopened = scrubbing.reopened(part.room.ctx, part.room.store, part.extent)
+        reopened = scrubbing.reopened(part.room.ctx, part.room.store, part.held)
         scrub = Scrub(part.extent, part.digest, told, restated=part.restated)
         part.room.ctx.apply(part.room.store, scrub, *reopened)
     swept = True
@@ -278,7 +282,7 @@ def _planned(rooms: Sequence[_Room], request: Request) -> tuple[ErasurePlan, lis
     if request.kind != "person" and parts:
         words = _texts(parts, request)
         parts = [replace(part, extent=replace(part.extent, words=words)) for part in parts]
-        parts = [replace(part, digest=_digest_of(part)) for part in parts]
+        parts = [replace(part, held=part.room.store.holdings(part.extent)) for part in parts]
     lines, warnings, kept = _lines(parts)
     if len(found) > 1 and not request.group:
         warnings.append("several people are named like that: choose which of the groups is meant")
@@ -395,8 +399,8 @@ def _part(room: _Room, request: Request, words: Words, entries: Sequence[Entry])
         words=words,
         mark=_mark(room, request),
     )
-    part = _Part(room, extent, restated, tuple(removed), tuple(derived), shared, "")
-    return replace(part, digest=_digest_of(part))
+    part = _Part(room, extent, restated, tuple(removed), tuple(derived), shared)
+    return replace(part, held=room.store.holdings(extent)) if request.kind == "person" else part
 
 
 _COUNTED = ("named", "documents", "passages", "utterances", "notes", "jobs", "items", "amendments", "submissions")
@@ -406,14 +410,10 @@ def _digest(room: _Room, parts: Sequence[_Part], words: Words) -> str:
     """Return the digest of a plan: of what goes in each store, what stays without the words, and the words, keyed."""
     listed: list[Any] = [commitment(room.store.secret(), canonical_json(words.forms))]
     for part in parts:
-        counts = part.room.store.holdings(part.extent).counts
+        counts = part.held.counts
         stay = [entry.id for entry in part.restated]
         listed.append([part.digest, stay, [counts.get(kind, 0) for kind in _COUNTED]])
     return hashlib.sha256(canonical_json(listed).encode()).hexdigest()
-
-
-def _digest_of(part: _Part) -> str:
-    return manifest(part.extent, part.room.store.holdings(part.extent)).digest
 
 
 def _was_about(store: Store, entry: Entry, words: Words) -> bool:
@@ -472,7 +472,7 @@ def _lines(parts: Sequence[_Part]) -> tuple[list[Line], list[str], dict[str, tup
     warnings: list[str] = []
     kept: dict[str, tuple[str, ...]] = {}
     for part in parts:
-        held = part.room.store.holdings(part.extent)
+        held = part.held
         shown = manifest(part.extent, held, visible=[row.id for row in held.kept])
         for line in shown.lines:
             before = total.get(line.kind)

@@ -13,7 +13,7 @@ from msgspec import Struct
 from lukasa.model.conversation import Conversation, Status
 from lukasa.model.errors import LukasaError, Refused
 from lukasa.model.events import SCRUBBED
-from lukasa.model.scrub import Extent, Mode
+from lukasa.model.scrub import Extent, Holdings, Mode
 from lukasa.ports import Threads
 from lukasa.service import corpus
 from lukasa.service.call import CallContext
@@ -122,7 +122,7 @@ def _execute(ctx: CallContext, target: _Target, confirm: object) -> Scrubbed:
         # Archive first, so that the scrub also empties the event of it.
         operations.append(SaveConversation(target.thread.archive(ctx.now), target.thread.status))
     about = {**shown.summary(), "operator": str(ctx.actor)}
-    back = reopened(ctx, target.store, target.extent)
+    back = reopened(ctx, target.store, target.store.holdings(target.extent))
     ctx.apply(target.store, *operations, Scrub(target.extent, shown.digest, about), *back)
     purged = target.store.purge_files()
     if target.store is not ctx.local:
@@ -133,9 +133,9 @@ def _execute(ctx: CallContext, target: _Target, confirm: object) -> Scrubbed:
     return Scrubbed(shown, _event(target.store, shown), finish(target.store, ctx.threads) and purged)
 
 
-def reopened(ctx: CallContext, store: Store, extent: Extent) -> list[SaveEntry]:
+def reopened(ctx: CallContext, store: Store, held: Holdings) -> list[SaveEntry]:
     """Return the entries that stay and that something which goes had replaced: they hold again."""
-    going = [id for id, _ in store.holdings(extent).entries]
+    going = [id for id, _ in held.entries]
     leaving = store.entries(going, damaged=True)
     found = {}
     for entry in leaving.values():
