@@ -54,7 +54,10 @@ def holding(folder: Path, words: str) -> list[str]:
 def names(count: int, seed: int = 7) -> list[str]:
     """Names that nobody has: each is unlike every other word."""
     chance, syllables = random.Random(seed), "ba ce di fo gu ha jy ke lo mu na pi qua ri so tu vex wy zo".split()
-    word = lambda n: "".join(chance.choice(syllables) for _ in range(n)).title()  # noqa: E731
+
+    def word(size: int) -> str:
+        return "".join(chance.choice(syllables) for _ in range(size)).title()
+
     found: set[str] = set()
     while len(found) < count:
         found.add(f"{word(3)} {word(4)}")
@@ -264,7 +267,7 @@ def test_only_the_owner_erases_and_only_what_was_shown(memory: Lukasa) -> None:
             call()
     for given in ({}, {"person": NAME, "source": "x"}, {"person": NAME, "shared": "perhaps"}):
         with pytest.raises(InvalidInput):
-            world.erase_plan(**given)  # type: ignore[arg-type]
+            world.erase_plan(**given)
     plan = world.erase_plan(person=NAME)
     with pytest.raises(InvalidInput):
         world.erase(person=NAME, confirm="")
