@@ -33,7 +33,7 @@ from lukasa.model.errors import (
 from lukasa.model.events import Actor, Event
 from lukasa.model.ids import new_id
 from lukasa.model.values import Origin, Trust
-from lukasa.ports import Clock, Embedder, Span, SystemClock, Threads, nested, within
+from lukasa.ports import CHECKPOINTS, Clock, Embedder, Span, SystemClock, Threads, nested, within
 from lukasa.providers import folders
 from lukasa.providers.checkpoints import CheckpointFile
 from lukasa.providers.embed import EmbedderStatus, embedder_status, open_embedder
@@ -61,6 +61,7 @@ if TYPE_CHECKING:
         DecisionFolder,
         DocumentFiles,
         DocumentParser,
+        ErasableFiles,
         LogFile,
         NoticeChannel,
         PastReader,
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
     )
     from lukasa.providers.chat import ChatStatus
     from lukasa.service.admin.access import AccessControl
+    from lukasa.service.admin.erasing import ErasurePlan, Receipt
     from lukasa.service.admin.moving import Moving
     from lukasa.service.admin.page_folder import Pages
     from lukasa.service.admin.portable import ImportPlan, Portable, What, Whole
@@ -455,6 +457,43 @@ class Lukasa:
         """Remove a workspace for good, with its files; `confirm` repeats the digest of the plan. There is no undo."""
         return admin.removing.execute(self._ways(), self.portable.existing(name), confirm)
 
+    def erase_plan(
+        self,
+        *,
+        entry: str | None = None,
+        source: str | None = None,
+        person: str | None = None,
+        aliases: Sequence[str] | None = None,
+        group: Sequence[str] = (),
+        shared: str = "redact",
+    ) -> ErasurePlan:
+        """Return what an erasure would remove from all workspaces and the account; see `Workspace.erase_plan`."""
+        request = admin.erasing.request_of(entry, source, person, aliases=aliases, group=group, shared=shared)
+        shown: ErasurePlan = admin.erasing.plan(self._everywhere(), request, account=True)
+        return shown
+
+    def erase(
+        self,
+        *,
+        entry: str | None = None,
+        source: str | None = None,
+        person: str | None = None,
+        aliases: Sequence[str] | None = None,
+        group: Sequence[str] = (),
+        shared: str = "redact",
+        confirm: str,
+    ) -> Receipt:
+        """Erase what `erase_plan` lists from all workspaces and the account; see `Workspace.erase`."""
+        request = admin.erasing.request_of(entry, source, person, aliases=aliases, group=group, shared=shared)
+        receipt: Receipt = admin.erasing.execute(self._everywhere(), request, confirm, account=True)
+        return receipt
+
+    def _everywhere(self) -> list[CallContext]:
+        infos = [info for info in self._account.workspaces() if info.ready]
+        if not infos:
+            raise NotFound("there is no workspace", fix="make one with `lukasa workspace create`")
+        return [self._open_context(info) for info in infos]
+
     def import_plan(self, path: str | Path, *, into: str = "", trust: Trust = Trust.AUTHOR) -> ImportPlan:
         """Return what `import_file` would do with an export, and do nothing."""
         with open_export(Path(path).expanduser()) as file:
@@ -526,6 +565,7 @@ class Lukasa:
             curated_file=self._curated_file(folder, spec),
             log_file=_log_file(folder, spec),
             decisions=_decisions(folder, spec),
+            kept_files=_kept_files(folder),
             threads=None if spec.backend.checkpointer == "none" else self._threads(info, spec),
             span=within(self._span, {"lukasa.workspace": info.id}),
             projects=self._projects,
@@ -1065,6 +1105,18 @@ def _log_file(folder: Path | None, spec: MemorySpec) -> LogFile | None:
     if folder is None:
         return None
     return AppendedLines((folder / CURATED if "log" in spec.curated_keeps else folder) / LOG)
+
+
+def _kept_files(folder: Path | None) -> Callable[[], ErasableFiles] | None:
+    """Return what opens the files of a workspace that neither its store nor its chats keep, and their repository."""
+    if folder is None:
+        return None
+
+    def opened() -> ErasableFiles:
+        made: Callable[..., ErasableFiles] = import_module("lukasa.providers.files.kept_files").KeptFiles
+        return made(folder, (*MEMORY_FILES, CHECKPOINTS), (), folder / CURATED)
+
+    return opened
 
 
 def _decisions(folder: Path | None, spec: MemorySpec) -> DecisionFolder | None:

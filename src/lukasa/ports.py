@@ -13,6 +13,7 @@ from msgspec import Struct, field
 from lukasa.model.conversation import Conversation
 from lukasa.model.corpus import FoundFile, FoundFiles, ParsedDocument, Passage
 from lukasa.model.discovery import Feed, FeedLink, Repository
+from lukasa.model.erasure import Words
 from lukasa.model.errors import ChatRefused, InvalidInput
 from lukasa.model.past import PastSkipped, PastStatement
 from lukasa.model.source_text import SourceText
@@ -242,6 +243,22 @@ class LogFile(Protocol):
         ...
 
 
+class ErasableFiles(Protocol):
+    """The files beside the store: the curated document with its history, the log, decision records."""
+
+    def holding(self, words: Words) -> dict[str, int]:
+        """By file, how often it holds some words."""
+        ...
+
+    def erase(self, words: Words) -> None:
+        """Take some words out of the files, and out of the history of those under git."""
+        ...
+
+    def elsewhere(self) -> Sequence[str]:
+        """The names of repositories elsewhere that may have a copy."""
+        ...
+
+
 class DecisionFolder(Protocol):
     """A folder of markdown files, and the highest number that any of them ever had."""
 
@@ -296,6 +313,10 @@ class Threads(Protocol):
 
     def purge(self, thread: str) -> None:
         """Remove a thread's rows, and their words from the file."""
+        ...
+
+    def holding(self, words: Words) -> list[str]:
+        """The threads whose rows hold some words."""
         ...
 
 

@@ -182,6 +182,27 @@ def test_a_scrub_needs_its_plan_and_its_digest(house: House, visit: Visit) -> No
     assert gone not in ctx.ctx.local.entries([gone])
 
 
+def test_a_person_is_erased_with_a_receipt(house: House, visit: Visit) -> None:
+    """U5, B5: of two people of one name, one is chosen; the plan, its digest, and the receipt, which stays listed."""
+    world = house.memory.workspace("eraser")
+    for text in ("Orla Quistgaard keeps bees", "Orla Vendelbo keeps goats", "Orla Quistgaard and Tom built a shed"):
+        world.put("workspace", text)
+    visit.go("scrub", "eraser")
+    visit.page.get_by_label("Name or id").fill("Orla")
+    visit.press("Show what would be erased")
+    visit.says("Several people are named like that")
+    visit.press("Orla Quistgaard (2)")
+    visit.says("the name is taken out")
+    erase = visit.button("Erase for good")
+    expect(erase).to_be_disabled()
+    visit.page.get_by_label("Digest of the erasure").fill(visit.page.locator("code.digest").inner_text())
+    erase.click()
+    visit.says("Erased: the words are in no file and no table.")
+    visit.says("Receipts")
+    left = {e.content for e in world.entries("workspace", everything=True)}
+    assert left == {"Orla Vendelbo keeps goats", "[erased] and Tom built a shed"}
+
+
 def test_a_plan_that_no_longer_holds_removes_nothing(house: House) -> None:
     """U5, H1: memory changed between the plan and the confirmation."""
     ctx = house.memory.workspace("moving")

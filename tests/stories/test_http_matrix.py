@@ -146,6 +146,12 @@ class Things(dict[str, str]):
     def _removal(self) -> str:
         return self._memory.removal_plan(self["doomed"]).digest
 
+    def _erasable(self) -> str:
+        return f"nobody {self['fresh']}"
+
+    def _erasure(self) -> str:
+        return self._memory.workspace("novel").erase_plan(source=self["erasable"]).digest
+
     def _page(self) -> str:
         return f"http://{os.environ['LUKASA_FETCH_ALLOW']}/page-{next(_COUNT)}"
 
@@ -197,6 +203,9 @@ EXAMPLES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "memory_evidence": ({"id": "{entry}"}, {}),
     "memory_scrub_plan": ({}, {"mode": "keep_named", "tier": "workspace"}),
     "memory_scrub_execute": ({}, {"mode": "purge_thread", "conversation": "{talk}", "confirm": "{digest}"}),
+    "memory_erase_plan": ({}, {"source": "{erasable}"}),
+    "memory_erase": ({}, {"source": "{erasable}", "confirm": "{erasure}"}),
+    "memory_erasures": ({}, {}),
     "workspace_overview": ({}, {}),
     "memory_shown": ({}, {"since": "24h"}),
     "workspace_tokens": ({}, {"since": "24h"}),

@@ -10,7 +10,9 @@ from typing import Any
 from msgspec import Struct, field
 
 from lukasa.model.entry import Scope
+from lukasa.model.erasure import Words
 from lukasa.model.events import canonical_json
+from lukasa.model.item import ItemAddress
 
 Versioned = tuple[tuple[str, int], ...]
 
@@ -19,6 +21,7 @@ class Mode(StrEnum):
     FULL = "full"  # everything in the tier's scope
     KEEP_NAMED = "keep_named"  # everything but the named entries
     PURGE_THREAD = "purge_thread"  # one conversation, with its events and the state a chat keeps for it
+    ERASE = "erase"  # some entries, and every mention of some words
 
 
 class Extent(Struct, frozen=True):
@@ -29,6 +32,9 @@ class Extent(Struct, frozen=True):
     `place` names the workspace, or the account. `whole` says that the scope is its tier's only one in this store.
     `copies` includes data that may repeat a workspace's memory: transcripts, amendments, finished jobs, words in
     telemetry. Entries that an action rests on stay, unless `linked` includes them: an exemption from the audit posture.
+
+    An erasure (`Mode.ERASE`) reaches the entries `ids`, the `documents`, the `items`, and every mention of
+    `words`. `mark` is a keyed commitment that stands for the words wherever an extent is shown or logged.
     """
 
     place: str
@@ -38,6 +44,15 @@ class Extent(Struct, frozen=True):
     whole: bool = False
     copies: bool = False
     linked: bool = False
+    ids: tuple[str, ...] = ()
+    documents: tuple[str, ...] = ()
+    items: tuple[ItemAddress, ...] = ()
+    words: Words = Words(())
+    mark: str = ""
+
+    @property
+    def erases(self) -> bool:
+        return self.mode is Mode.ERASE
 
     @property
     def purges(self) -> bool:
@@ -50,6 +65,8 @@ class Extent(Struct, frozen=True):
 
     def plain(self) -> dict[str, Any]:
         """The workspace or account, tier and keys as plain data: for people, for the digest and for the log."""
+        if self.erases:
+            return {"place": self.place, "mark": self.mark}
         anchor = dict(self.scope.anchor) if self.scope is not None else {"conversation": self.conversation}
         tier = {"tier": self.scope.tier} if self.scope is not None else {}
         return {"place": self.place, **tier, **anchor}
@@ -70,11 +87,12 @@ class Holdings(Struct, frozen=True):
     notes: Versioned = ()
     transcripts: Versioned = ()
     amendments: Versioned = ()
+    documents: Versioned = ()
     kept: tuple[KeptRow, ...] = ()  # these stay
     counts: dict[str, int] = field(default_factory=dict)
 
     def listed(self) -> Iterator[tuple[str, str, int]]:
-        for kind in ("entries", "named", "notes", "transcripts", "amendments"):
+        for kind in ("entries", "named", "notes", "transcripts", "amendments", "documents"):
             for id, version in sorted(getattr(self, kind)):
                 yield kind, id, version
 

@@ -6,6 +6,7 @@ LangGraph's Postgres saver gets a schema of its own beside memory. Rows are coun
 from __future__ import annotations
 
 import hashlib
+import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from psycopg.rows import dict_row
 
 from lukasa.model.conversation import Conversation
 from lukasa.model.database_url import masked
+from lukasa.model.erasure import Words
 from lukasa.model.errors import StoreBusy, StoreError
 
 SCHEMA = "lukasa_checkpoints"
@@ -100,6 +102,17 @@ class CheckpointTables:
                     db.execute(statement, (thread,))
             db.execute(_REWRITE)
 
+    def holding(self, words: Words) -> list[str]:
+        with self._connected() as db:
+            if not _one(db.execute(_TABLES)):
+                return []
+            found = set[str]()
+            for table in ("checkpoints", "checkpoint_blobs", "checkpoint_writes"):
+                for row in db.execute(f"SELECT * FROM {table}".encode()):
+                    if any(words.count(_as_bytes(value)) for value in row.values()):
+                        found.add(row["thread_id"])
+            return sorted(found)
+
     @contextmanager
     def _connected(self) -> Iterator[psycopg.Connection[dict[str, Any]]]:
         with (
@@ -163,6 +176,10 @@ def _one(cursor: psycopg.Cursor[dict[str, Any]]) -> Any:
     """Return the only value of an answer."""
     (value,) = (cursor.fetchone() or {"": None}).values()
     return value
+
+
+def _as_bytes(value: Any) -> bytes:
+    return value if isinstance(value, bytes) else json.dumps(value, default=str, ensure_ascii=False).encode()
 
 
 def _first_line(error: psycopg.Error) -> str:

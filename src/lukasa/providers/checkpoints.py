@@ -16,6 +16,7 @@ from typing import Any
 import apsw
 
 from lukasa.model.conversation import Conversation
+from lukasa.model.erasure import Words
 from lukasa.model.errors import StoreError
 from lukasa.ports import CHECKPOINTS, lock_name
 
@@ -25,6 +26,7 @@ _COUNT = {
     "checkpoints": "SELECT count(*) FROM checkpoints WHERE thread_id = ?",
     "writes": "SELECT count(*) FROM writes WHERE thread_id = ?",
 }
+_ROWS = {table: f"SELECT thread_id, * FROM {table}" for table in ("checkpoints", "writes")}
 _DROP = {
     "checkpoints": "DELETE FROM checkpoints WHERE thread_id = ?",
     "writes": "DELETE FROM writes WHERE thread_id = ?",
@@ -108,6 +110,15 @@ class CheckpointFile:
                 fix="end the chat that uses it, then try again",
             )
 
+    def holding(self, words: Words) -> list[str]:
+        found = set[str]()
+        with self._open() as db:
+            for table in _tables(db) if db is not None else ():
+                assert db is not None
+                threads = db.execute(_ROWS[table])
+                found.update(str(row[0]) for row in threads if any(words.count(_as_bytes(value)) for value in row[1:]))
+        return sorted(found)
+
     def _lock(self, conversation: Conversation) -> Path:
         return self._folder / lock_name(conversation)
 
@@ -129,6 +140,10 @@ class CheckpointFile:
             raise StoreError(
                 f"{path}: {error}", fix="end the program that uses it, and open the workspace again"
             ) from error
+
+
+def _as_bytes(value: object) -> bytes:
+    return value if isinstance(value, bytes) else str(value).encode()
 
 
 def _tables(db: apsw.Connection) -> list[str]:

@@ -30,6 +30,7 @@ from lukasa.ports import (
     DocumentFiles,
     DocumentParser,
     Embedder,
+    ErasableFiles,
     LogFile,
     NoticeChannel,
     PastReader,
@@ -76,6 +77,7 @@ class CallContext(Sight, frozen=True, kw_only=True):
     curated_file: CuratedFile | None = None  # the file of the curated document, if the spec asks for one
     log_file: LogFile | None = None
     decisions: DecisionFolder | None = None  # the folder of decision records, if the spec keeps them
+    kept_files: Callable[[], ErasableFiles] | None = None  # opens the files beside the store: the log, records …
     threads: Threads | None = None  # the checkpoints that chats keep of conversations outside memory
     span: Span = no_span
     notices: Callable[[], Sequence[NoticeChannel]] | None = None  # opens the channels for reviews, if any are set

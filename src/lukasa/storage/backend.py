@@ -152,8 +152,11 @@ class Rows(Protocol):
         """
         ...
 
-    def drop_entries(self, ids: Collection[str]) -> None:
-        """Remove entries with their versions, vectors and index rows; their ids count as used for ever."""
+    def drop_entries(self, ids: Collection[str], *, retire: bool = True) -> None:
+        """Remove entries with their versions, vectors and index rows; their ids count as used for ever.
+
+        Without `retire` they do not, because the caller adds them again in the same transaction.
+        """
         ...
 
     def set_vector(self, stored: StoredEntry, vector: ModelVector) -> None:

@@ -108,7 +108,7 @@ def commit(rows: Rows, transaction: Transaction, secret: bytes) -> None:
             continue
         for operation in group:
             if isinstance(operation, Scrub | DropWorkspace):
-                _scrub(rows, log, operation, secret)
+                _scrub(rows, log, operation, transaction, secret)
             else:
                 salt = _CHANGES[type(operation)](rows, operation, transaction)
                 log.add([describe(operation, salt or secret)])
@@ -144,16 +144,38 @@ class _Log:
             self._sealed = []
 
 
-def _scrub(rows: Rows, log: _Log, given: Scrub | DropWorkspace, secret: bytes) -> None:
+def _scrub(rows: Rows, log: _Log, given: Scrub | DropWorkspace, transaction: Transaction, secret: bytes) -> None:
     """Remove what a scrub reaches, or a workspace.
 
     It sees the events before it, and empties some once its own is in the log.
     """
     log.write()
-    operation = removal.take(rows, given) if isinstance(given, Scrub) else removal.take_workspace(rows, given)
+    restated: list[Operation] = []
+    operation: Scrub | DropWorkspace
+    if isinstance(given, Scrub):
+        operation, restated = removal.take(rows, given)
+    else:
+        operation = removal.take_workspace(rows, given)
     log.add([describe(operation, secret)])
     log.write()
     removal.redact(rows, operation, log.seq)
+    log.add(describe(one, secret) for one in restated)
+    if isinstance(given, Scrub) and given.restated:
+        log.add(_restate_entries(rows, transaction, given.restated))
+    log.write()
+
+
+def _restate_entries(rows: Rows, transaction: Transaction, entries: Sequence[Entry]) -> list[EventDraft | None]:
+    """Add entries again of which an erasure left another text, each with version 1 and a salt of its own."""
+    actor, action, cause = str(transaction.actor), "entry.redacted", "names were erased from it"
+    new = [
+        EntryVersion(replace(entry, version=1), 1, urandom(_SALT), action, cause, actor, transaction.at, None)
+        for entry in entries
+    ]
+    rows.add_entries(new)
+    for version in new:
+        _save_grounds(rows, version.entry)
+    return [describe(SaveEntry(one.entry, 0, action, cause), one.salt) for one in new]
 
 
 # Entries

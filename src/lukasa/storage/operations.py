@@ -267,12 +267,16 @@ class Scrub(Struct, frozen=True):
 
     `expect` is the manifest's digest: if what is there is anything else, a Conflict. `about` goes into the event,
     which the store completes with the events it has emptied.
+
+    An erasure may leave some of its entries without the words: `restated` has what they say instead. Their earlier
+    versions are gone all the same, so each begins again with version 1.
     """
 
     extent: Extent
     expect: str
     about: Mapping[str, Any] = field(default_factory=dict)
     redacted: Redacted = Redacted()
+    restated: tuple[Entry, ...] = ()
 
     def draft(self) -> EventDraft:
         scope = self.extent.scope

@@ -45,6 +45,7 @@ from lukasa.model.entry import (
     Scope,
     Version,
 )
+from lukasa.model.erasure import Words
 from lukasa.model.events import Event
 from lukasa.model.grant import Grant
 from lukasa.model.item import Item, ItemAddress, ItemFilter, whole_text
@@ -247,6 +248,10 @@ class ScrubStore(Protocol):
 
     def forget_purged(self, conversation: str) -> None:
         """Note that nothing outside is left of a purged conversation."""
+        ...
+
+    def traces(self, words: Words) -> dict[str, int]:
+        """By file or table of the engine, how often it holds some words, whatever the rows say: after an erasure."""
         ...
 
     def purge_files(self, *, large: bool = False) -> bool:

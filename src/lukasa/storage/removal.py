@@ -10,12 +10,12 @@ from msgspec.structs import replace
 from lukasa.model.disclosure import Disclosure, without
 from lukasa.model.events import Event, may_be_emptied, redaction
 from lukasa.model.job import JobState
-from lukasa.model.scrub import Extent, Holdings, KeptRow, manifest_digest
+from lukasa.model.scrub import Extent, Holdings, KeptRow, Versioned, manifest_digest
 from lukasa.model.submission import SubmissionState
 from lukasa.model.timestamps import micros
-from lukasa.storage import job_queue, row_rules, tables
+from lukasa.storage import erasing, job_queue, row_rules, tables
 from lukasa.storage.backend import Rows
-from lukasa.storage.operations import DropWorkspace, Scrub
+from lukasa.storage.operations import DropWorkspace, Operation, Scrub
 from lukasa.storage.tables import Purged
 
 FILES = Purged("")  # says that the engine's files may still hold what was scrubbed
@@ -42,6 +42,9 @@ def holdings(rows: Rows, extent: Extent) -> Holdings:
         "disclosures": len(_disclosed(rows, extent, held)),
         "submissions": len({one.submission for one in rows.select(tables.SUBMISSIONS_ON, ids)}),
     }
+    if extent.erases:
+        counts = {**erasing.mentions(rows, extent.words).counts(), **counts}
+        counts["items"] = len(extent.items)
     if extent.copies:
         counts["submissions"] = rows.count(tables.OLDEST_SUBMISSIONS, None, None, None)
         counts["utterances"] = rows.count(tables.ALL_UTTERANCES)
@@ -52,11 +55,15 @@ def holdings(rows: Rows, extent: Extent) -> Holdings:
 
 
 def _listed(rows: Rows, extent: Extent) -> Holdings:
+    documents: Versioned = ()
+    if extent.erases:
+        found, documents = erasing.listed(rows, extent)
+    else:
+        found = rows.entries_within(extent)
     named = rows.select(tables.NAMED_OF_TIER, extent.named) if extent.named is not None else []
     notes = rows.select(tables.NOTES_OF, extent.conversation, None) if extent.conversation is not None else []
     transcripts = rows.select(tables.NEWEST_TRANSCRIPTS, None) if extent.copies else []
     amendments = rows.select(tables.OLDEST_AMENDMENTS, None, None) if extent.copies else []
-    found = rows.entries_within(extent)
     linked = {} if extent.linked else rows.linked_entries([id for id, _ in found])
     return Holdings(
         entries=tuple(pair for pair in found if pair[0] not in linked),
@@ -65,12 +72,13 @@ def _listed(rows: Rows, extent: Extent) -> Holdings:
         notes=tuple((note.key, micros(note.updated_at)) for note in notes),
         transcripts=tuple((transcript.id, transcript.version) for transcript in transcripts),
         amendments=tuple((amendment.id, amendment.version) for amendment in amendments),
+        documents=documents,
     )
 
 
 def _events(rows: Rows, extent: Extent, held: Holdings) -> list[Event]:
     """The events about what goes, in order. A scrub's own event is never among them, and none is emptied twice."""
-    ids = {id for id, _ in (*held.entries, *held.transcripts, *held.amendments)}
+    ids = {id for id, _ in (*held.entries, *held.transcripts, *held.amendments, *held.documents)}
     names = {name for name, _ in held.named}
     tier = extent.scope.tier if extent.scope is not None and extent.whole else None
 
@@ -89,6 +97,8 @@ def _events(rows: Rows, extent: Extent, held: Holdings) -> list[Event]:
     found = rows.select(tables.EVENTS_OF_SUBJECTS, [*ids, *names, *talk])
     found += rows.select(tables.EVENTS_OF_ACTIONS, (*_REFUSALS, _LINKED, *_SUBMISSIONS))
     by_number = {event.seq: event for event in found if about(event)}
+    if extent.erases:
+        by_number |= {event.seq: event for event in erasing.events(rows, extent.words)}
     return [by_number[seq] for seq in sorted(by_number)]
 
 
@@ -115,8 +125,11 @@ def _undisclose(rows: Rows, extent: Extent, held: Holdings) -> None:
     rows.insert(tables.DISCLOSURES, [one for one in left if one is not None])
 
 
-def take(rows: Rows, operation: Scrub) -> Scrub:
-    """Remove everything, if it is what was expected; the answer says which events are to be emptied."""
+def take(rows: Rows, operation: Scrub) -> tuple[Scrub, list[Operation]]:
+    """Remove everything, if it is what was expected.
+
+    The answer says which events are to be emptied, and what an erasure left of pages and documents, which needs events.
+    """
     extent, held = operation.extent, _listed(rows, operation.extent)
     row_rules.check_manifest(manifest_digest(extent, held), operation.expect)
     if extent.copies:
@@ -124,8 +137,9 @@ def take(rows: Rows, operation: Scrub) -> Scrub:
     going = _events(rows, extent, held)
     ids = [id for id, _ in held.entries]
     _undisclose(rows, extent, held)
+    stay = {entry.id for entry in operation.restated}
     rows.unlink_entries(ids)
-    drop_entries(rows, ids)
+    drop_entries(rows, [id for id in ids if id not in stay])
     names = [name for name, _ in held.named]
     rows.delete(tables.VERSIONS_OF_NAMED_AMONG, names)
     rows.delete(tables.NAMED_AMONG, names)
@@ -134,7 +148,14 @@ def take(rows: Rows, operation: Scrub) -> Scrub:
         rows.delete(tables.NOTES_OF, extent.conversation, None)
     if extent.copies:
         _drop_copies(rows)
-    return replace(operation, redacted=redaction(going))
+    restated: list[Operation] = []
+    if extent.erases:
+        for place in extent.items:
+            rows.drop_item(place)
+        drop_grounds(rows, sorted(stay))
+        rows.drop_entries(sorted(stay), retire=False)
+        restated = erasing.take_words(rows, extent)
+    return replace(operation, redacted=redaction(going)), restated
 
 
 def drop_entries(rows: Rows, ids: Sequence[str]) -> None:

@@ -255,6 +255,7 @@ NOTES = Table(
     ),
     ("conversation", "key"),
 )
+ALL_NOTES = Query(NOTES, order="conversation key")
 NOTES_OF = Query(NOTES, "conversation =", "key = optional", order="key")
 
 WORKSPACES = Table(
@@ -474,6 +475,7 @@ TELEMETRY = Table(
     clock="at",
 )
 ALL_TELEMETRY = Query(TELEMETRY, order="place")
+TELEMETRY_AT = Query(TELEMETRY, "at in", order="place")
 TELEMETRY_BEFORE = Query(TELEMETRY, "at <", "level = optional")
 
 SPENDING = Table(
@@ -535,6 +537,7 @@ RIVALS = Table(
     ),
     ("entry", "other"),
 )
+ALL_RIVALS = Query(RIVALS, order="place")
 RIVALS_OF_LATER = Query(RIVALS, "entry in", order="place")
 RIVALS_OF_EARLIER = Query(RIVALS, "other in", order="place")
 NEWEST_RIVALS = Query(RIVALS, "relation =", "decided_by =", order="-place")
@@ -555,6 +558,7 @@ CONFIRMATIONS = Table(
     ),
     (),
 )
+ALL_CONFIRMATIONS = Query(CONFIRMATIONS, order="place")
 CONFIRMATIONS_OF = Query(CONFIRMATIONS, "entry in", order="place")
 
 CANONICAL_LINKS = Table(
@@ -633,6 +637,8 @@ CLOSED_SCOPES = Table(
 CLOSED_AMONG = Query(CLOSED_SCOPES, "scope in", order="place")
 
 ACTIONS = Table("actions", ActionRow, (Column("id"), Column("description"), Column("at", TIME)), ("id",))
+
+ALL_ACTIONS = Query(ACTIONS, order="id")
 
 PURGED = Table("unswept", Purged, (Column("conversation"),), ("conversation",))
 PURGED_CONVERSATIONS = Query(PURGED, "conversation <>", order="conversation")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from msgspec import Struct
 
@@ -62,6 +62,15 @@ _KINDS = (
     ("amendments", "proposals for the curated page"),
     ("jobs", "jobs that are over or half done, with their journals"),
     ("answers", "answers stored for requests that are sent again"),
+    ("documents", "documents that hold the words, or are the source"),
+    ("passages", "passages of documents"),
+    ("items", "items of graphs and tools"),
+    ("confirmations", "repeated statements"),
+    ("rivals", "pairs of entries whose reason holds the words"),
+    ("citations", "citations that name the words"),
+    ("links", "links to documents with the words"),
+    ("channels", "channels whose name holds the words"),
+    ("actions", "actions whose description holds the words"),
     ("points", "telemetry events whose words are emptied"),
     ("submissions", "submissions to the corpus that rest on them lose their words"),
     ("disclosures", "texts that went to agents, in the ledger; what else was in them stays listed"),
@@ -134,7 +143,14 @@ def _warnings(extent: Extent, holdings: Holdings) -> list[str]:
     return told
 
 
-def confirmed(shown: Manifest, typed: object) -> None:
+class Planned(Protocol):
+    """A plan with a digest."""
+
+    @property
+    def digest(self) -> str: ...
+
+
+def confirmed(shown: Planned, typed: object) -> None:
     """Raise unless `typed` repeats the digest of this manifest, or its beginning."""
     given = typed.strip().lower() if isinstance(typed, str) else ""
     if len(given) < SHORTEST:

@@ -16,9 +16,11 @@ from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
 
+from lukasa.model.erasure import ERASED, Words
 from lukasa.model.errors import GitError, GitMissing, InvalidContent
 from lukasa.ports import Committed
 from lukasa.providers.files.safe_write import locked, make_folder, os_errors, put_whole
+from lukasa.providers.folders import remove_tree
 
 FILE = "MEMORY.md"
 TRAILER = "Lukasa-Version"
@@ -109,6 +111,64 @@ class GitFile(Struct, frozen=True):
         put_whole(path, data)
         return True
 
+    # Erasing
+
+    def holding(self, words: Words) -> int:
+        """Return how many objects of the repository hold some words: texts, messages, and names of files."""
+        if not self._exists():
+            return 0
+        listed = self._git("cat-file", "--batch-all-objects", "--batch-check=%(objectname) %(objecttype)")
+        kinds = [line.split(b" ") for line in listed.splitlines()]
+        return sum(words.count(self._git("cat-file", kind.decode(), id.decode())) > 0 for id, kind in kinds)
+
+    def erase(self, words: Words) -> int:
+        """Write the whole history again without some words, and return how many of its objects held them.
+
+        The new repository replaces the old one at once, and nothing of the old one is left. Whoever has a copy of the
+        repository keeps the words.
+        """
+        held = self.holding(words)
+        if held:
+            fresh, old = self.folder / ".git.new", self.folder / ".git.old"
+            for left in (fresh, old):
+                remove_tree(left)
+            stream = self._git("fast-export", "--all", "--signed-tags=strip", "--tag-of-filtered-object=drop")
+            head = (self.folder / ".git" / "HEAD").read_text("utf-8")
+            subprocess.run(
+                [self.program, "init", "--quiet", "--bare", "--template=", str(fresh)],
+                check=True,
+                capture_output=True,
+                timeout=SECONDS,
+                env=_plain_environment(),
+            )
+            subprocess.run(
+                [self.program, f"--git-dir={fresh}", "fast-import", "--quiet", "--force"],
+                input=_without(stream, words),
+                check=True,
+                capture_output=True,
+                timeout=SECONDS,
+                env=_plain_environment(),
+            )
+            (fresh / "HEAD").write_text(head, "utf-8")
+            (fresh / "config").write_text("[core]\n\trepositoryformatversion = 0\n\tbare = false\n", "utf-8")
+            (self.folder / ".git").rename(old)
+            fresh.rename(self.folder / ".git")
+            remove_tree(old)
+            self._git("read-tree", "HEAD", check=False)
+        return held
+
+    def recover(self) -> None:
+        """Finish an exchange of repositories that was cut off."""
+        fresh, old = self.folder / ".git.new", self.folder / ".git.old"
+        if old.is_dir() and not (self.folder / ".git").exists():
+            (fresh if (fresh / "config").exists() else old).rename(self.folder / ".git")
+        for left in (fresh, old):
+            remove_tree(left)
+
+    def remotes(self) -> list[str]:
+        """Return the names of the repositories that this one was sent to or came from."""
+        return self._git("remote").decode().split() if self._exists() else []
+
     def _make(self) -> None:
         if not self._exists():
             make_folder(self.folder)
@@ -184,6 +244,33 @@ class GitFile(Struct, frozen=True):
             why = said[-1][:200] if said else f"exit code {done.returncode}"
             raise GitError(f"git {args[0]} failed in {self.folder}: {why}", fix="repair the repository, then try again")
         return done.stdout
+
+
+def _plain_environment() -> dict[str, str]:
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+    return {**kept, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C"}
+
+
+def _without(stream: bytes, words: Words) -> bytes:
+    """Return an export of a repository without some words: in texts, in messages, and in names of files and people."""
+    out, place = list[bytes](), 0
+    while place < len(stream):
+        end = stream.find(b"\n", place)
+        end = len(stream) if end < 0 else end
+        row = stream[place:end]
+        place = end + 1
+        if row.startswith(b"data "):
+            size = int(row[5:])
+            text = words.lines_out(stream[place : place + size])
+            out += [b"data %d\n" % len(text), text]
+            place += size
+        elif row.startswith((b"M ", b"D ")):
+            out += [words.lines_out(row).replace(ERASED.encode(), b"erased--"), b"\n"]
+        elif row.startswith((b"author ", b"committer ", b"tagger ")):
+            out += [words.lines_out(row), b"\n"]
+        else:
+            out += [row, b"\n"]
+    return b"".join(out)
 
 
 def _cached(blobs: Mapping[str, str]) -> list[str]:

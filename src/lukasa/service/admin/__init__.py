@@ -7,6 +7,7 @@ from lukasa.model import submodules
 __all__ = [
     "access",
     "bookmarks",
+    "erasing",
     "expecting",
     "moving",
     "overview",
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from lukasa.service.admin import (
         access,
         bookmarks,
+        erasing,
         expecting,
         moving,
         overview,

@@ -27,6 +27,7 @@ from lukasa.storage.operations import SaveGrant, Transaction
 from lukasa.storage.port import Store
 
 if TYPE_CHECKING:
+    from lukasa.service.admin.erasing import ErasurePlan, Receipt
     from lukasa.service.admin.portable import ImportPlan, Portable
     from lukasa.service.admin.removing import Removal, Removed
 
@@ -103,6 +104,27 @@ class Workspaces(Protocol):
     def rename_workspace(self, name: str, to: str) -> WorkspaceInfo: ...
     def merge_plan(self, name: str, into: str) -> ImportPlan: ...
     def merge_workspaces(self, name: str, into: str, *, confirm: str = "") -> ImportPlan: ...
+    def erase_plan(
+        self,
+        *,
+        entry: str | None = None,
+        source: str | None = None,
+        person: str | None = None,
+        aliases: Sequence[str] | None = None,
+        group: Sequence[str] = (),
+        shared: str = "redact",
+    ) -> ErasurePlan: ...
+    def erase(
+        self,
+        *,
+        entry: str | None = None,
+        source: str | None = None,
+        person: str | None = None,
+        aliases: Sequence[str] | None = None,
+        group: Sequence[str] = (),
+        shared: str = "redact",
+        confirm: str,
+    ) -> Receipt: ...
     def removal_plan(self, name: str) -> Removal: ...
     def remove_workspace(self, name: str, *, confirm: str) -> Removed: ...
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from lukasa.model.disclosure import TokenUse
     from lukasa.read.expected import Outcome
     from lukasa.service.admin.bookmarks import Bookmark
+    from lukasa.service.admin.erasing import ErasurePlan, Receipt
     from lukasa.service.admin.overview import EvidenceQuote, Survey
     from lukasa.service.admin.scrubbing import Scrubbed
     from lukasa.service.admin.shown import Sent, Unused
@@ -139,6 +141,49 @@ class AdminMethods(Bound, frozen=True):
         In a database on PostgreSQL, all workspaces of all accounts wait meanwhile.
         """
         return admin.scrubbing.clear_files(self.ctx)
+
+    def erase_plan(
+        self,
+        *,
+        entry: str | None = None,
+        source: str | None = None,
+        person: str | None = None,
+        aliases: Sequence[str] | None = None,
+        group: Sequence[str] = (),
+        shared: str = "redact",
+    ) -> ErasurePlan:
+        """Return what an erasure of one entry, source or person would remove from this workspace; it removes nothing.
+
+        Only the author may. `group` says which of several people of that name is meant; `aliases` replace the other
+        names that memory knows of. Entries that name other people too are left without the name, or removed
+        (`shared="remove"`). `Lukasa.erase_plan` reaches all workspaces and the account.
+        """
+        request = admin.erasing.request_of(entry, source, person, aliases=aliases, group=group, shared=shared)
+        return admin.erasing.plan([self.ctx], request)
+
+    @verb("erase", "execute")
+    def erase(
+        self,
+        *,
+        entry: str | None = None,
+        source: str | None = None,
+        person: str | None = None,
+        aliases: Sequence[str] | None = None,
+        group: Sequence[str] = (),
+        shared: str = "redact",
+        confirm: str,
+    ) -> Receipt:
+        """Erase for good what `erase_plan` lists, search all files for it, and return the receipt.
+
+        `confirm` repeats the plan's digest. Only the author may; there is no undo. After an interruption, the same call
+        again finishes it.
+        """
+        request = admin.erasing.request_of(entry, source, person, aliases=aliases, group=group, shared=shared)
+        return admin.erasing.execute([self.ctx], request, confirm)
+
+    def erasures(self) -> list[Receipt]:
+        """Return the receipts of erasures here, the newest first. Only the author may."""
+        return admin.erasing.receipts([self.ctx])
 
     def events(
         self, *, after: int = 0, since: str | None = None, limit: int = 100, action: str | None = None

@@ -13,7 +13,7 @@ from msgspec import Struct
 from lukasa.model.conversation import Conversation, Status
 from lukasa.model.errors import LukasaError, Refused
 from lukasa.model.events import SCRUBBED
-from lukasa.model.scrub import Extent, Mode
+from lukasa.model.scrub import Extent, Holdings, Mode
 from lukasa.ports import Threads
 from lukasa.service import corpus
 from lukasa.service.call import CallContext
@@ -63,16 +63,16 @@ def purge(ctx: CallContext, conversation: object, confirm: object) -> Scrubbed:
 def _tier(ctx: CallContext, tier: object, mode: object) -> _Target:
     definition = ctx.spec.tier(one(tier, "the tier to scrub"))
     scope = ctx.scope(definition.name)
-    extent = of_tier(definition, scope, tier_mode(mode), ctx.info.id, linked=_takes_linked(ctx))
+    extent = of_tier(definition, scope, tier_mode(mode), ctx.info.id, linked=takes_linked(ctx))
     return _Target(extent, ctx.store(definition.name))
 
 
 def _thread(ctx: CallContext, conversation: object) -> _Target:
     found = conversations.conversation(ctx, one(conversation, "the conversation to purge"))
-    return _Target(of_thread(found.id, ctx.info.id, linked=_takes_linked(ctx)), ctx.local, found)
+    return _Target(of_thread(found.id, ctx.info.id, linked=takes_linked(ctx)), ctx.local, found)
 
 
-def _takes_linked(ctx: CallContext) -> bool:
+def takes_linked(ctx: CallContext) -> bool:
     """Say whether the spec exempts itself from keeping what actions rest on."""
     return any(exemption.rule == "keep-action-linked" for exemption in ctx.spec.audit_exemptions)
 
@@ -122,7 +122,7 @@ def _execute(ctx: CallContext, target: _Target, confirm: object) -> Scrubbed:
         # Archive first, so that the scrub also empties the event of it.
         operations.append(SaveConversation(target.thread.archive(ctx.now), target.thread.status))
     about = {**shown.summary(), "operator": str(ctx.actor)}
-    back = _reopened(ctx, target)
+    back = reopened(ctx, target.store, target.store.holdings(target.extent))
     ctx.apply(target.store, *operations, Scrub(target.extent, shown.digest, about), *back)
     purged = target.store.purge_files()
     if target.store is not ctx.local:
@@ -133,14 +133,14 @@ def _execute(ctx: CallContext, target: _Target, confirm: object) -> Scrubbed:
     return Scrubbed(shown, _event(target.store, shown), finish(target.store, ctx.threads) and purged)
 
 
-def _reopened(ctx: CallContext, target: _Target) -> list[SaveEntry]:
+def reopened(ctx: CallContext, store: Store, held: Holdings) -> list[SaveEntry]:
     """Return the entries that stay and that something which goes had replaced: they hold again."""
-    going = [id for id, _ in target.store.holdings(target.extent).entries]
-    leaving = target.store.entries(going, damaged=True)
+    going = [id for id, _ in held.entries]
+    leaving = store.entries(going, damaged=True)
     found = {}
     for entry in leaving.values():
-        if target.store.replaced_by(entry.id):
-            back = corrected(ctx, entry, "removed for good").of(target.store)
+        if store.replaced_by(entry.id):
+            back = corrected(ctx, entry, "removed for good").of(store)
             found.update({save.entry.id: save for save in back if save.entry.id not in leaving})
     return list(found.values())
 

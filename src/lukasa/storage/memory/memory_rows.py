@@ -210,14 +210,15 @@ class MemoryRows:
         if new.vector is not None:
             state.vectors[entry.id, new.vector.model] = vector_of(new.vector.vector)
 
-    def drop_entries(self, ids: Collection[str]) -> None:
+    def drop_entries(self, ids: Collection[str], *, retire: bool = True) -> None:
         state = self.state
         for id in ids:
             for rows in (state.entries, state.terms, state.twin_keys, state.salts, state.content_versions):
                 rows.pop(id)
             state.versions.pop(id)
             self._drop_vectors(id)
-        state.retired |= set(ids)
+        if retire:
+            state.retired |= set(ids)
 
     def _drop_vectors(self, id: str) -> None:
         vectors = self.state.vectors

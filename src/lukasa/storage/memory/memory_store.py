@@ -19,6 +19,7 @@ from lukasa.model.candidate import Candidate, candidate_of
 from lukasa.model.corpus import NO_PASSAGE_FILTERS, FoundPassage, Passage, PassageFilters
 from lukasa.model.disclosure import Disclosure
 from lukasa.model.entry import Access, Derivation, Entry, Scope, Version
+from lukasa.model.erasure import Words
 from lukasa.model.events import chain_faults
 from lukasa.model.item import ItemAddress
 from lukasa.model.selection import NO_FILTERS, Filters, Selection
@@ -375,6 +376,12 @@ class MemoryStore(PlainReads):
         ]
 
     # Health
+
+    def traces(self, words: Words) -> dict[str, int]:
+        with self._reading() as rows:
+            kept = vars(rows.state)
+            texts = {name: repr(part).encode() for name, part in kept.items() if "vectors" not in name}
+        return {name: count for name, text in texts.items() if (count := words.count(text))}
 
     def purge_files(self, *, large: bool = False) -> bool:
         """There is no file that could hold what is gone."""

@@ -230,7 +230,7 @@ class EntryTable:
 
     # Removing
 
-    def drop_entries(self, ids: Collection[str]) -> None:
+    def drop_entries(self, ids: Collection[str], *, retire: bool = True) -> None:
         found, shrunk = self.db.all(sql.PLACES_OF, list(ids)), dict[int, list[int]]()
         rows = [row for row, *_ in found]
         for partition, count in self.db.all(sql.COUNT_VECTORS, rows):
@@ -243,8 +243,9 @@ class EntryTable:
             counts[1] -= term_count
         self._grow(shrunk)
         self.db.run(sql.DROP_ENTRIES, rows)
-        self.db.run(sql.RETIRE, list(ids))
-        self.db.run(sql.DROP_ACCESS, list(ids))
+        if retire:
+            self.db.run(sql.RETIRE, list(ids))
+            self.db.run(sql.DROP_ACCESS, list(ids))
 
     # Actions that rest on entries
 

@@ -18,6 +18,7 @@ from lukasa.index.matches import Neighbour, NeighbourQuery, NewText, VectorMatch
 from lukasa.model.corpus import NO_PASSAGE_FILTERS, FoundPassage, PassageFilters
 from lukasa.model.disclosure import Disclosure, DisclosureQuery
 from lukasa.model.entry import Access, Derivation, Document, Entry, NamedEntry, Scope, Version
+from lukasa.model.erasure import Words
 from lukasa.model.errors import LukasaError, StoreError, StoreForeign, StoreUnfinished
 from lukasa.model.events import canonical_json
 from lukasa.model.item import ItemAddress
@@ -204,6 +205,17 @@ class PostgresStore(IndexedReads):
                 self._change(lambda rows: rows.db.run(sql.FILES_PURGED, noted or 0))
                 return True
         return False
+
+    def traces(self, words: Words) -> dict[str, int]:
+        found: dict[str, int] = {}
+        with self._whole._asking() as db:
+            cursor = db.session.cursor
+            named = [name for (name,) in cursor.execute(sql.EVERY_TABLE).fetchall() if name not in sql.WORDLESS]
+            for table in named:
+                rows = cursor.execute(f"SELECT t::text FROM lukasa.{table} AS t".encode())
+                if count := sum(words.count(text.encode()) for (text,) in rows):
+                    found[f"table {table}"] = count
+        return found
 
     def touch(self, ids: Sequence[str], at: datetime) -> Mapping[str, Access]:
         with self._searching() as rows:

@@ -786,6 +786,8 @@ FROM pg_class AS c WHERE c.oid IN ({_REWRITTEN_TABLES})
 EVERY_TABLE = """
 SELECT relname::text FROM pg_class WHERE relnamespace = 'lukasa'::regnamespace AND relkind = 'r' ORDER BY relname
 """
+# These hold no texts of a store, only numbers and ids.
+WORDLESS = frozenset({"accounts", "vectors", "passage_vectors", "item_vectors", "migrations", "heads"})
 LOCK_REWRITING = "SELECT pg_advisory_lock(hashtextextended('lukasa rewrites its tables', 0))"
 UNLOCK_REWRITING = "SELECT pg_advisory_unlock(hashtextextended('lukasa rewrites its tables', 0))"
 ALL_UNSWEPT = "SELECT store, place FROM lukasa.unswept WHERE conversation = ''"

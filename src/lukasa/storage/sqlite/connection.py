@@ -20,7 +20,7 @@ from lukasa.storage.access_counts import AccessCounts
 from lukasa.storage.sqlite import sql
 from lukasa.storage.sqlite.execute import all_rows, busy, full, translated
 from lukasa.storage.sqlite.search import AccessFile, Handle
-from lukasa.storage.sqlite.store_files import RESERVE, Opening, Reserve, missing, with_room
+from lukasa.storage.sqlite.store_files import MEMORY_FILES, RESERVE, Opening, Reserve, missing, os_errors, with_room
 from lukasa.storage.write_buffer import WriteBuffer
 
 PATIENCE = 5.0  # seconds for those who still read what is being removed
@@ -270,6 +270,17 @@ class Connections:
             with self.writing() as writer:
                 writer.execute(sql.FILES_PURGED)
         return all(emptied)
+
+    def files(self) -> Iterator[tuple[str, bytes]]:
+        """Give the bytes of every file: of the databases by SQLite, for to open one by hand would drop its locks."""
+        pair = self._pair()
+        with translated(self._opening.memory):
+            for path, db in ((self._memory, pair.memory), (self._access, pair.access)):
+                yield path.name, db.serialize("main")
+        for path in sorted(self._opening.folder.iterdir()):
+            if path.name.startswith(MEMORY_FILES) and path.suffix != ".db" and not path.name.endswith("-shm"):
+                with os_errors(path):
+                    yield path.name, path.read_bytes()
 
     def _emptied(self, db: apsw.Connection) -> bool:
         db.set_busy_timeout(round(min(PATIENCE, self._opening.busy_timeout) * 1000))

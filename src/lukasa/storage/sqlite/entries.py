@@ -246,7 +246,7 @@ class EntryTable:
 
     # Removing
 
-    def drop_entries(self, ids: Collection[str]) -> None:
+    def drop_entries(self, ids: Collection[str], *, retire: bool = True) -> None:
         found = all_rows(self.db, sql.PLACES_OF, (json_list(ids),))
         rows = json_list(rowid for rowid, _, _ in found)
         for partition, model, seq in all_rows(self.db, sql.DROP_VECTORS, (rows,)):
@@ -259,7 +259,8 @@ class EntryTable:
             counts[1] -= term_count
         self.db.executemany(sql.RESIZE, [(*counts, partition) for partition, counts in shrunk.items()])
         self.db.execute(sql.DROP_ENTRIES, (rows,))
-        self.db.executemany(sql.RETIRE, [(id,) for id in ids])
+        if retire:
+            self.db.executemany(sql.RETIRE, [(id,) for id in ids])
 
     # Actions that rest on entries
 

@@ -21,6 +21,7 @@ from lukasa.index.matches import Neighbour, NeighbourQuery, NewText, VectorMatch
 from lukasa.model.corpus import NO_PASSAGE_FILTERS, FoundPassage, PassageFilters
 from lukasa.model.disclosure import Disclosure, DisclosureQuery
 from lukasa.model.entry import Access, Derivation, Document, Entry, NamedEntry, Scope, Version
+from lukasa.model.erasure import Words
 from lukasa.model.errors import LostWrites, StoreError
 from lukasa.model.item import ItemAddress
 from lukasa.model.scrub import Extent, Holdings
@@ -208,6 +209,9 @@ class SqliteStore(IndexedReads):
         with suppress(StoreError):
             return self._connections.rewrite()
         return False
+
+    def traces(self, words: Words) -> dict[str, int]:
+        return {name: n for name, data in self._connections.files() if (n := words.count(data))}
 
     def touch(self, ids: Sequence[str], at: datetime) -> Mapping[str, Access]:
         with self._connections.reading() as db:

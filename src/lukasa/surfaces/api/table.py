@@ -8,6 +8,7 @@ from lukasa.surfaces.api import (
     corpus_verbs,
     curation_verbs,
     discovery_verbs,
+    erase_verbs,
     memory_verbs,
     overview_verbs,
     past_verbs,
@@ -27,5 +28,6 @@ VERBS: tuple[Verb, ...] = (
     *admin_verbs.VERBS,
     *past_verbs.VERBS,
     *workspace_verbs.VERBS,
+    *erase_verbs.VERBS,
 )
 BY_NAME = {verb.name: verb for verb in VERBS}

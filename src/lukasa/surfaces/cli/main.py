@@ -143,6 +143,10 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
         "stats": CommandEntry("health_commands", "Count entries, events, jobs and the cost of models."),
         "reports": CommandEntry("health_commands", "List telemetry events, newest first."),
         "doctor": CommandEntry("health_commands", "Check the stores, and repair what can be repaired."),
+        "erase": CommandEntry(
+            "erase_command", "Erase an entry, a source or a person with all that was derived from it, and prove it."
+        ),
+        "erasures": CommandEntry("erase_command", "List the receipts of erasures, newest first."),
         "scrub": CommandEntry(
             "health_commands", "Remove the contents of a tier or a conversation for good, in two steps."
         ),

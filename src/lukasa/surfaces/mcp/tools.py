@@ -34,7 +34,7 @@ from lukasa.surfaces.offload import offload
 WORKSPACE = "workspace"  # every tool takes this argument; no verb's input has it, since over HTTP it is in the path
 LONG = 2_000  # characters of a hit that memory_read gives; memory_get gives the rest
 # PUT, PATCH and DELETE replace or remove something; of the POSTs only these do.
-_DESTRUCTIVE_POSTS = frozenset({"conversation_end", "memory_scrub_execute", "scope_end"})
+_DESTRUCTIVE_POSTS = frozenset({"conversation_end", "memory_erase", "memory_scrub_execute", "scope_end"})
 SCOPE = "scope"  # every tool takes this argument too; over HTTP it is a header
 _SCOPE_SCHEMA = {
     "type": "object",
