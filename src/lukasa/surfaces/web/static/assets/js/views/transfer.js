@@ -10,6 +10,9 @@ const OUTCOMES = [
   ["left", "Left out"],
 ];
 
+const WORDS = { named: "pages", points: "telemetry", amendments: "proposals", utterances: "messages" };
+const word = (kind) => WORDS[kind] ?? kind.replaceAll("_", " ");
+
 export async function show(page) {
   return [
     head(
@@ -127,7 +130,7 @@ function plan(page, file, asked, shown) {
 function storeOf(store) {
   const whole = store.way === "whole";
   const rows = Object.entries(store.counts).map(([kind, of]) => [
-    kind.replaceAll("_", " "),
+    word(kind),
     ...(whole ? [number(of.new ?? 0, 0)] : OUTCOMES.map(([key]) => number(of[key] ?? 0, 0))),
   ]);
   const heads = whole ? ["What", "Rows"] : ["What", ...OUTCOMES.map(([, label]) => label)];
@@ -151,7 +154,7 @@ function storeOf(store) {
                 "li",
                 null,
                 badge(OUTCOMES.find(([key]) => key === one.outcome)[1].toLowerCase(), one.outcome === "both" ? "warn" : ""),
-                ` ${one.kind.replaceAll("_", " ")}, line ${one.line}: ${one.what}`,
+                ` ${word(one.kind)}, line ${one.line}: ${one.what}`,
                 one.why ? h("span", { class: "quiet" }, ` (${one.why})`) : null,
               ),
             ),
