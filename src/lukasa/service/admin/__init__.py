@@ -6,6 +6,7 @@ from lukasa.model import submodules
 
 __all__ = [
     "access",
+    "backing_up",
     "bookmarks",
     "expecting",
     "moving",
@@ -20,6 +21,7 @@ __all__ = [
 if TYPE_CHECKING:
     from lukasa.service.admin import (
         access,
+        backing_up,
         bookmarks,
         expecting,
         moving,

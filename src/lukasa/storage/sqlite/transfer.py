@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from importlib import import_module
 from pathlib import Path
@@ -365,3 +367,36 @@ def _allow_many_files() -> None:
         resource = import_module("resource")
         _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+@contextmanager
+def at_one_moment(stores: Sequence[SqliteStore]) -> Iterator[None]:
+    """Open a snapshot of each of these stores in this thread, all of the same moment.
+
+    Another thread holds the write locks until all snapshots are open: writers wait for that long, and for no longer.
+    """
+    _allow_many_files()
+    ready, opened = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        try:
+            with ExitStack() as stack:
+                for store in stores:
+                    stack.enter_context(store._connections.writing())
+                ready.set()
+                opened.wait()
+        finally:
+            ready.set()
+
+    with ThreadPoolExecutor(1, "lukasa-backup") as pool, ExitStack() as stack:
+        holding = pool.submit(hold)
+        try:
+            ready.wait()
+            if not holding.done():
+                for store in stores:
+                    stack.enter_context(store.snapshot())
+                    store.head()  # a snapshot begins with the first read
+        finally:
+            opened.set()
+        holding.result()
+        yield
