@@ -352,7 +352,7 @@ class Lukasa:
                 fits=self._require_room,
                 clock=self._clock,
                 origin=self._origin,
-                program=f"lukasa {import_module('lukasa').__version__}",
+                program="lukasa",
             )
         )
 
@@ -599,6 +599,7 @@ class Lukasa:
             open=lambda info: self._pages(info.id, "workspace", self._open_context(info).local),
             threads=lambda info: self._threads(info, self._spec_of(info)),
             files=lambda info: folders.count_files(self.settings.data / "workspaces" / info.id, but=MEMORY_FILES),
+            free=self._free,
             drop=self._drop_store,
             sweep=self._sweep,
             clock=self._clock,
@@ -606,11 +607,19 @@ class Lukasa:
         )
         return made
 
-    def _drop_store(self, info: WorkspaceInfo) -> None:
-        """Remove the store of a workspace, and all of its files."""
+    def _free(self, info: WorkspaceInfo) -> None:
+        """Close the store of a workspace here, and raise if another process has it open."""
+        if self._folder(info, self._spec_of(info)) is None:
+            return
         store = self._stores.pop(info.id, None)
         if store is not None:
             store.close()
+        if self._database is None:
+            folders.require_closed(self.settings.data / "workspaces" / info.id)
+
+    def _drop_store(self, info: WorkspaceInfo) -> None:
+        """Remove the store of a workspace, and all of its files."""
+        self._stores.pop(info.id, None)
         if self._folder(info, self._spec_of(info)) is None:
             return
         if self._database is not None:
@@ -662,11 +671,8 @@ class Lukasa:
         """Raise if a workspace with this spec cannot be kept here."""
         spec = parse_spec(up_to_date(spec_toml), file=f"workspace {name[:60]}")
         self._require_database(name, spec)
-        if spec.backend.store == "memory" and not self._in_memory:
-            raise StoreError(
-                f"the spec of workspace {name[:60]!r} keeps it in one process alone, and nothing of it would be left",
-                fix="merge it into a workspace with another spec, with --into",
-            )
+        if not self._in_memory:
+            _require_kept(name, spec)
 
     def _require_database(self, name: str, spec: MemorySpec) -> None:
         """Raise if a spec asks for PostgreSQL and no database is set: its memory must not begin anew in a file."""
@@ -832,13 +838,22 @@ def import_whole(settings: Settings, file: ExportFile, tell: Callable[[int], Non
     target = _memory_at(settings.database, settings.data, settings.account_name)
 
     def fits(name: str, text: str) -> None:
-        _require_kept(name, text, settings.database)
+        _require_engine(name, text, settings.database)
 
     try:
         done: Whole | None = admin.portable.into_nothing(file, target, fits, tell)
         return done
     finally:
         target.close()
+
+
+def _require_kept(name: str, spec: MemorySpec) -> None:
+    """Raise if a spec keeps a workspace in one process: what comes in would be gone with it."""
+    if spec.backend.store == "memory":
+        raise StoreError(
+            f"the spec of workspace {name[:60]!r} keeps it in one process alone, and nothing of it would be left",
+            fix="merge it into a workspace with another spec, with --into",
+        )
 
 
 def list_backups(folder: str | Path) -> list[Listed]:
@@ -881,7 +896,7 @@ def restore_backup(
 
     place = admin.backing_up.Place(
         target=target,
-        fits=lambda name, text: _require_kept(name, text, settings.database),
+        fits=lambda name, text: _require_engine(name, text, settings.database),
         require_absent=lambda paths: files.require_absent(data, paths),
         put=lambda *file: files.put(data, *file),
         put_chats=put_chats if settings.database else None,
@@ -909,9 +924,11 @@ def _trial_ground(folder: Path) -> Ground:
     return made
 
 
-def _require_kept(name: str, text: str, database: str) -> None:
-    """Raise if a workspace with this spec needs a database, and none is set."""
-    if parse_spec(up_to_date(text)).backend.store == "postgres" and not database:
+def _require_engine(name: str, text: str, database: str) -> None:
+    """Raise if the spec of a workspace does not let it be kept in a place with this database, or without one."""
+    spec = parse_spec(up_to_date(text), file=f"workspace {name[:60]}")
+    _require_kept(name, spec)
+    if spec.backend.store == "postgres" and not database:
         raise StoreError(
             f"the spec of workspace {name[:60]!r} keeps it in PostgreSQL, and no database is set",
             fix=f"set LUKASA_DATABASE or give --database, as in {database_url.EXAMPLE}",

@@ -42,7 +42,9 @@ SCAN = """() => {
       if (name === "style" && !/^--part: [\\d.]+%;$/.test(value)) found.push(`${tag} ${value}`);
       if (["srcdoc", "formaction", "action"].includes(name)) found.push(`${tag} ${name}`);
       if (["href", "src", "xlink:href", "data"].includes(name)) {
-        const ours = value.startsWith("#") || value.startsWith("/assets/");
+        const exported = /^\\/v1\\/(workspaces\\/[\\w%-]+\\/)?export$/.test(value);
+        const download = tag === "a" && node.hasAttribute("download") && exported;
+        const ours = value.startsWith("#") || value.startsWith("/assets/") || download;
         const outside = tag === "a" && node.closest(".prose") && /^https?:/.test(value);
         if (!ours && !outside) found.push(`${tag} ${name}=${value}`);
       }

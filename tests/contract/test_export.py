@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from lukasa.model.ids import new_id
 from lukasa.model.item import Item, ItemAddress
 from lukasa.model.values import Relation, State
 from lukasa.storage.export_file import _Lines
+from lukasa.storage.export_records import KINDS, fields_of
 from lukasa.storage.memory.memory_store import MemoryStore
 from lukasa.storage.operations import (
     DropEntry,
@@ -200,6 +202,17 @@ def test_a_cut_is_named(whole: bytes) -> None:
             read(whole[:cut])
 
 
+def test_the_page_about_the_format_has_every_field() -> None:
+    """X1, U1: the reference lists each kind of record, in the order of the file, with each of its members."""
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "export-format.md").read_text("utf-8")
+    rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| `")]
+    told = {row[0].strip("| `"): re.findall(r"`(\w+)`", row[2]) for row in rows}
+    assert {kind: told[kind] for kind in KINDS} == {
+        kind: [field.name for field in fields_of(part)] for kind, part in KINDS.items()
+    }
+    assert [kind for kind in told if kind in KINDS] == list(KINDS)
+
+
 def resealed(lines: list[bytes], change: Any) -> bytes:
     """Return an export that somebody altered and gave new digests, as a forger would."""
     made, head = _Lines(), lines[0]
@@ -236,6 +249,8 @@ def _set(of: str, **values: Any) -> Any:
         _set("store", id="../../etc"),
         _set("store", role="owner"),
         _set("grants", digest="0" * 64),
+        _set("entries", importance=7.0),
+        _set("documents", weight=10**400),
         _set("events", seq="one"),
         _set("events", seq=10**30),
         lambda records: [{"record": "no such kind"}, *records],

@@ -65,11 +65,8 @@ def test_all_memory_is_one_download(house: Running) -> None:
 @pytest.mark.parametrize("who", ["stranger", "reader", "everything"])
 def test_nobody_else_takes_memory_out_or_in(house: Running, who: str) -> None:
     """X1, S2: no grant opens a file of everything, and none may bring one in; the body is not even read."""
-    caller = {
-        "stranger": house.stranger,
-        "reader": lambda: house.granted("read", name="reader", workspaces=("main",)),
-        "everything": lambda: house.granted(*EVERYTHING, name="everything", workspaces=("main",)),
-    }[who]()
+    can = {"reader": ("read",), "everything": EVERYTHING}.get(who)
+    caller = house.stranger() if can is None else house.granted(*can, name=who, workspaces=("main",))
     status = 401 if who == "stranger" else 403
     for path in ("/v1/export", "/v1/workspaces/main/export"):
         assert caller.get(path).status == status

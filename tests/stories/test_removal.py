@@ -96,6 +96,17 @@ def test_an_account_in_use_is_not_removed(tmp_path: Path) -> None:
     assert "Still here" in home.run("list")
 
 
+def test_a_workspace_in_use_is_not_removed(tmp_path: Path) -> None:
+    """B5: while another process has it open, nothing of it is removed."""
+    home = shell(tmp_path / "data")
+    home.put("Still here")
+    digest = home.json("workspace", "remove", "main")["digest"]
+    with home.running(OPEN, str(home.data)):
+        error = home.fails("workspace", "remove", "main", "--confirm", digest, code=1)
+    assert error["code"] == "store-busy"
+    assert "Still here" in home.run("list")
+
+
 OPEN = """
 import sys
 from lukasa import Lukasa

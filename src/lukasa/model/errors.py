@@ -244,10 +244,10 @@ class StoreNewer(StoreError):
 
 
 class StoreUnfinished(StoreError):
-    """Memory that a move has not brought over whole; it is opened once the move is finished."""
+    """Memory that a move or an import has not brought over whole; it is opened once that is finished."""
 
     def __init__(self, where: str) -> None:
-        fix = "give the same `lukasa move` again to finish it, or add `--clear` to remove what it left"
+        fix = "give the same move or import again to finish it, or clear it: `lukasa move --to … --clear`"
         super().__init__(f"{where}: memory is being moved here, and the move is not finished", fix=fix)
 
 

@@ -34,7 +34,7 @@ from lukasa.model.events import GENESIS
 from lukasa.model.ids import parse_id
 from lukasa.model.text import TOKENIZER_VERSION
 from lukasa.storage import tables, transfer
-from lukasa.storage.export_records import KINDS, NUMBERED, VECTORS, Record, RowsIn, RowsOut, plain
+from lukasa.storage.export_records import KINDS, NUMBERED, VECTORS, Record, RowsIn, RowsOut, plain, refuse
 from lukasa.storage.port import Finding
 from lukasa.storage.transfer import PARTS, THE_ACCOUNT, About, Given, Part, Role, Row
 
@@ -382,7 +382,7 @@ class ExportFile:
 
     def _parsed(self, body: bytes, number: int) -> Record:
         try:
-            record = json.loads(body + b"}")
+            record = json.loads(body + b"}", parse_constant=refuse)
         except UNREADABLE:
             raise self._wrong(number, "it is not JSON") from None
         if not isinstance(record, dict):

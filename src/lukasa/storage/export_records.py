@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args, get_type_hints
 
+from lukasa.model.entry import Entry
 from lukasa.model.errors import UNREADABLE
 from lukasa.model.events import canonical_json
 from lukasa.model.item import namespace_of, path_text
@@ -153,7 +155,7 @@ def _out(field: Field, value: Any) -> Any:
 def _parsed(field: Field, text: str) -> Any:
     """Return the value of a JSON text, or the text itself under a mark if it is spelled in another way."""
     try:
-        value = json.loads(text, parse_constant=_refuse)
+        value = json.loads(text, parse_constant=refuse)
         if field.dump(value) == text and not (isinstance(value, dict) and RAW in value):
             return value
     except UNREADABLE:
@@ -166,7 +168,8 @@ def plain(value: Any) -> Any:
     return json.loads(value[RAW]) if isinstance(value, dict) and isinstance(value.get(RAW), str) else value
 
 
-def _refuse(name: str) -> Any:
+def refuse(name: str) -> Any:
+    """Refuse what Python reads as a number and JSON does not know."""
     raise ValueError(name)
 
 
@@ -197,8 +200,10 @@ def _stored(field: Field, value: Any) -> Any:
             return micros(datetime.fromisoformat(value))
         case "flag":
             return int(value)
-        case "number":
+        case "number" if math.isfinite(value):
             return float(value)
+        case "number":
+            raise ValueError(f"{field.name} is no finite number")
         case "bytes":
             return base64.b64decode(value, validate=True)
         case "integer" | "time" if not -(2**63) <= value < 2**63:
@@ -321,14 +326,19 @@ class RowsIn:
             case _:
                 return [(n, path) for path, n in self.spaces.items()]
 
-    def learn(self, part: Part, record: Record) -> Row:
-        """Return the row of a record that is seen for the first time, and number what is new in it."""
-        if part is transfer.ENTRIES:
-            id = record.get("id")
-            if not isinstance(id, str) or id in self.entries:
-                raise ValueError(f"entry {str(id)[:60]} is there twice")
-            self.entries[id] = len(self.entries) + 1
-        return self.row(part, record)
+    def learn(self, part: Part, record: Record) -> None:
+        """Verify a record that is seen for the first time, and number what is new in it.
+
+        One of the errors of UNREADABLE says what is wrong.
+        """
+        if part is not transfer.ENTRIES:
+            self.row(part, record)
+            return
+        id = record.get("id")
+        if not isinstance(id, str) or id in self.entries:
+            raise ValueError(f"entry {str(id)[:60]} is there twice")
+        self.entries[id] = len(self.entries) + 1
+        self._placed(_read(fields_of(part), record))  # without what follows from its text, which takes long
 
     def row(self, part: Part, record: Record) -> Row:
         """Return the row of a record; one of the errors of UNREADABLE says what is wrong."""
@@ -369,15 +379,22 @@ class RowsIn:
             raise ValueError(f"entry {id[:60]} is named before it is there")
         return self.entries[id]
 
-    def _entry(self, values: dict[str, Any]) -> Row:
-        entry = entry_of(tuple(values[name] for name in COLUMNS))
+    def _placed(self, values: dict[str, Any]) -> tuple[Entry, int, int]:
+        """Return an entry with the numbers of its scope and its partition."""
+        entry = entry_of(tuple([values[name] for name in COLUMNS]))
+        if not 0 <= entry.importance <= 1:
+            raise ValueError("importance is not between 0 and 1")
         scope = _number(self.scopes, (values["tier"], values["anchor"]))
         partition = _number(self.partitions, (scope, str(VISIBILITY[entry.state]), values["owner"]))
-        self._homes[values["id"]] = partition
+        self._homes[entry.id] = partition
+        return entry, scope, partition
+
+    def _entry(self, values: dict[str, Any]) -> Row:
+        entry, scope, partition = self._placed(values)
         columns = entry_columns(entry) | values
         columns["marks"] |= RESTS * bool(values["rests"])
-        columns |= {"rowid": self.entries[values["id"]], "scope_id": scope, "partition_id": partition}
-        return tuple(columns[name] for name in transfer.ENTRIES.columns)
+        columns |= {"rowid": self.entries[entry.id], "scope_id": scope, "partition_id": partition}
+        return tuple([columns[name] for name in transfer.ENTRIES.columns])
 
 
 def _number(known: dict[Any, int], value: Any) -> int:

@@ -142,6 +142,7 @@ class Merging:
         self._given, self._store, self._at, self._here, self._spec = given, store, at, here, spec
         self._source, self._trust = source, trust
         self._channels: dict[str, str] = {}  # ids in the file, by those here
+        self._transcripts: dict[str, str] = {}  # the same
         self._same: dict[str, str] = {}  # entries of the file whose text another entry here has
         self._brought: set[str] = set()
 
@@ -150,6 +151,7 @@ class Merging:
         yield from self._of_channels()
         yield from self._of_conversations()
         yield from self._of_notes()
+        yield from self._of_transcripts()
         yield from self._of_documents()
         yield from self._of_pages()
         yield from self._of_entries()
@@ -160,7 +162,6 @@ class Merging:
         yield from self._of_actions()
         yield from self._of_closed_scopes()
         yield from self._of_items()
-        yield from self._of_transcripts()
         yield from self._of_amendments()
         for part, why in _HERE_ONLY.items():
             for line, _ in self._given.records(part):
@@ -255,6 +256,14 @@ class Merging:
         saves = (SaveNamed(replace(last, tier=now.tier), now.version), SaveNamed(now, now.version + 1))
         return Step("named", "both", line, name, "the file's is kept in the history of the page", saves)
 
+    def _misfit(self, entry: Entry) -> str:
+        """Say why the spec of this workspace has no place for an entry; nothing if it has."""
+        if not self._has_tier(entry.scope.tier):
+            return f"this workspace has no tier {entry.scope.tier}"
+        if self._spec is not None and entry.kind not in self._spec.tier(entry.scope.tier).typology:
+            return f"tier {entry.scope.tier} of this workspace takes no {entry.kind} entries"
+        return ""
+
     def _has_tier(self, name: str) -> bool:
         return self._spec is None or any(tier.name == name for tier in self._spec.tiers)
 
@@ -276,7 +285,10 @@ class Merging:
             row = self._given.numbers.row(transfer.VERSIONS, record)
             entry = entry_of_snapshot(row[transfer.VERSIONS.columns.index("snapshot")])
             scope, trust = self._scope(entry.scope), min(entry.trust, self._trust)
-            made.append(replace(entry, scope=scope, curator=Curator.IMPORT, trust=trust))
+            said = tuple(
+                replace(q, transcript=self._transcripts.get(q.transcript, q.transcript)) for q in entry.evidence
+            )
+            made.append(replace(entry, scope=scope, curator=Curator.IMPORT, trust=trust, evidence=said))
         return made
 
     def _scope(self, scope: Scope) -> Scope:
@@ -296,8 +308,8 @@ class Merging:
         last = versions[-1]
         if last.id in gone:
             return Step("entries", "left", line, last.content, "it was removed here for good")
-        if not self._has_tier(last.scope.tier):
-            return Step("entries", "left", line, last.content, f"this workspace has no tier {last.scope.tier}")
+        if misfit := self._misfit(last):
+            return Step("entries", "left", line, last.content, misfit)
         if last.id in found:
             return self._beside(line, last, found[last.id])
         if last.scope in closed:
@@ -407,7 +419,7 @@ class Merging:
             else:
                 yield Step("closed_scopes", "new", line, made.scope.tier, operations=(CloseScope(made),))
 
-    # Items, transcripts, proposals
+    # Transcripts, items, proposals
 
     def _of_items(self) -> Iterator[Step]:
         for line, record in self._given.records(transfer.ITEMS):
@@ -437,6 +449,7 @@ class Merging:
             else:
                 kept = {said.place: said.text for said in self._store.utterances(local.id)}
                 here[one.id] = local.id, kept
+                self._transcripts[one.id] = local.id
                 yield Step("transcripts", "known", line, one.title)
         every = self._values(transfer.UTTERANCES, cast("Table[FoundUtterance]", tables.UTTERANCES))
         for line, found in every:

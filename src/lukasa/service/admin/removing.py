@@ -56,6 +56,7 @@ class Ways(Struct, frozen=True, kw_only=True):
     open: Callable[[WorkspaceInfo], Given]  # raises StoreMissing if a removal that was killed took the store
     threads: Callable[[WorkspaceInfo], Threads | None]
     files: Callable[[WorkspaceInfo], int]
+    free: Callable[[WorkspaceInfo], None]  # closes the store here; raises if another process has it open
     drop: Callable[[WorkspaceInfo], None]  # the store and all files
     sweep: Callable[[], bool]
     clock: Clock
@@ -91,7 +92,9 @@ def execute(ways: Ways, info: WorkspaceInfo, confirm: object) -> Removed:
     """Remove a workspace as planned; `confirm` repeats the digest of the plan."""
     shown = plan(ways, info)
     require_confirmed(shown, confirm)
-    _purge_chats(ways, info)
+    chats = _chats(ways, info)
+    ways.free(info)
+    _purge(ways.threads(info), chats)
     ways.drop(info)
     actor, now = str(_actor(ways)), ways.clock.now()
     saves: list[Operation] = []
@@ -103,16 +106,17 @@ def execute(ways: Ways, info: WorkspaceInfo, confirm: object) -> Removed:
     return Removed(shown, ways.sweep())
 
 
-def _purge_chats(ways: Ways, info: WorkspaceInfo) -> None:
-    threads = ways.threads(info)
-    if threads is None:
-        return
+def _chats(ways: Ways, info: WorkspaceInfo) -> list[str]:
     try:
-        given = ways.open(info)
+        return conversations(ways.open(info))
     except StoreMissing:
-        return
-    for conversation in conversations(given):
-        if threads.kept(conversation):
+        return []
+
+
+def _purge(threads: Threads | None, chats: Sequence[str]) -> None:
+    """Remove what chats keep of conversations outside the store."""
+    for conversation in chats:
+        if threads is not None and threads.kept(conversation):
             threads.purge(conversation)
 
 
@@ -201,10 +205,7 @@ class AccountRemoval:
         require_confirmed(shown, confirm)
         self._require_unused()
         for id, every in chats.items():
-            threads = self._threads(id)
-            for conversation in every:
-                if threads.kept(conversation):
-                    threads.purge(conversation)
+            _purge(self._threads(id), every)
         if not self._beside:
             self._drop_files(list(chats))
         if heads:

@@ -55,7 +55,7 @@ def export(
     sensitive: bool,
     schema: bool,
 ) -> None:
-    """Write a workspace, or all memory, to FILE.
+    """Write a workspace, or all memory, to a file.
 
     The form is JSON Lines, with every version, the event log and the documents; docs/reference/export-format.md
     describes it. A name that ends in .gz or .zst packs it, - is stdout. Only its owner can read the file: it holds
@@ -74,7 +74,6 @@ def export(
     if form == "markdown":
         if what != "workspace" or vectors:
             raise click.UsageError("--as markdown writes the pages of one workspace; leave the other options out")
-        cli.workspace()
         pages = cli.memory.portable.pages(Path(file).expanduser(), name, sensitive=sensitive)
         cli.emit(
             plain(pages),

@@ -36,7 +36,7 @@ function exporting(page) {
     h("h2", null, "Export"),
     h("p", null, "JSON Lines, packed with gzip: every version, the event log, documents and transcripts."),
     notice("warn", "The file holds your sensitive texts as they are. Keep it where only you can read it."),
-    h("label", { class: "row" }, vectors, "With vectors (larger; without them they are computed again)"),
+    h("label", { class: "check" }, vectors, "With vectors (larger; without them they are computed again)"),
     h(
       "div",
       { class: "row" },
