@@ -434,7 +434,7 @@ class Lukasa:
                 chats=CheckpointFile,
                 clock=self._clock,
                 origin=self._origin,
-                program=f"lukasa {import_module('lukasa').__version__}",
+                program="lukasa",
             )
         )
         return made
@@ -453,7 +453,6 @@ class Lukasa:
         `keep`, as in 7d/4w/12m, and `keep_last` say which backups stay; without them all do, and the last good one
         always does. `purge` takes out of older backups what has been removed for good since.
         """
-        rules = import_module("lukasa.upkeep.retention").Retention.read(keep, keep_last)
         path = Path(folder).expanduser().absolute()
         if self._in_memory:
             raise InvalidInput("memory of this process alone has no backup", fix="export it to a file")
@@ -461,7 +460,7 @@ class Lukasa:
             raise InvalidInput(
                 f"{path} is in the data folder, and would be lost with it", fix="choose a folder elsewhere"
             )
-        return self.backups.run(path, rules, purge=purge, tell=tell)
+        return self.backups.run(path, keep=keep, keep_last=keep_last, purge=purge, tell=tell)
 
     @contextmanager
     def _moment(self) -> Iterator[Sequence[Exported]]:

@@ -133,8 +133,17 @@ class Backups:
     def __init__(self, source: Source) -> None:
         self._source = source
 
-    def run(self, path: Path, retention: Retention, *, purge: bool = False, tell: Tell = lambda rows: None) -> BackedUp:
+    def run(
+        self,
+        path: Path,
+        *,
+        keep: str = "",
+        keep_last: int | None = None,
+        purge: bool = False,
+        tell: Tell = lambda rows: None,
+    ) -> BackedUp:
         """Make a backup, try it out, and only then let it count; then remove those that no rule keeps."""
+        retention = Retention.read(keep, keep_last)
         if self._source.origin.trust is not Trust.AUTHOR:
             raise Refused("only the owner can back up memory", fix="ask the owner")
         with ExitStack() as stack:

@@ -54,7 +54,9 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
         ),
         "cite": CommandEntry("citation_commands", "Pin what an entry is about, so that reads can check it."),
         "verify": CommandEntry("citation_commands", "Check what entries cite, and list what no longer holds."),
-        "restore": CommandEntry("memory_commands", "Bring back a retired entry, or all memory from a backup."),
+        "restore": CommandEntry(
+            "memory_commands", "Bring a retired entry back, or all memory from a folder of backups."
+        ),
         "accept": CommandEntry("memory_commands", "Accept a held entry, so that reads find it."),
         "undo": CommandEntry(
             "memory_commands", "Undo the last change of an entry, the change of an event, or a whole job."
