@@ -15,6 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lukasa import Lukasa
+from lukasa.surfaces.langgraph.graph import Agent
+from tests.helpers import talk
 from tests.helpers.cli import ROOT, Shell
 from tests.helpers.making import FixedClock
 from tests.helpers.moving import EMBEDDER, answers, everything, live
@@ -128,6 +130,28 @@ def test_between_a_folder_and_postgresql(lived: Path, tmp_path: Path, database_u
         assert whole(one) == whole(other)
     error = shell(tmp_path / "server", LUKASA_DATABASE=url).fails("restore", str(backups), code=1)
     assert "holds this memory already" in error["message"]
+
+
+def states(chat: Agent) -> list[Any]:
+    """All states of a chat, newest first."""
+    found = chat.graph.get_state_history(chat._config)
+    return [[said.content for said in one.values.get("messages", ())] for one in found]
+
+
+def test_chats_go_on(tmp_path: Path, database_url: str) -> None:
+    """H4: a chat of a folder goes on in a database that a backup of it was restored into, and back in a folder."""
+    backups = tmp_path / "backups"
+    with opened(tmp_path / "data") as memory, talk.agent(memory, memory.workspace("main")) as chat:
+        chat.turn("My ship is called Vey")
+        conversation, before = chat.conversation.ref_code, states(chat)
+    first, server = shell(tmp_path / "data"), shell(tmp_path / "server", LUKASA_DATABASE=database_url)
+    for home, new, url, place in ((first, server, database_url, "1"), (server, shell(tmp_path / "new"), "", "2")):
+        home.run("backup", str(backups / place))
+        new.run("restore", str(backups / place))
+        with opened(new.data, url) as memory, talk.agent(memory, memory.existing("main"), resume=conversation) as chat:
+            assert states(chat) == before
+            assert chat.turn("It is blue").reply
+            before = states(chat)
 
 
 WORDS = st.sampled_from(
@@ -399,7 +423,7 @@ def test_a_damaged_backup_is_told_with_its_file(tmp_path: Path) -> None:
 SECRET = "Quintessa"
 
 
-def talk(home: Shell) -> None:
+def tell_of(home: Shell) -> None:
     """Write about somebody in every place that a scrub or a removal reaches."""
     with Lukasa.open(home.data, embedder=EMBEDDER, clock=FixedClock()) as memory:
         world = memory.workspace("private")
@@ -428,7 +452,7 @@ def erase(home: Shell) -> None:
 def test_a_backup_holds_nothing_that_was_erased_before(tmp_path: Path) -> None:
     """H4, B5: of what was scrubbed, purged and removed, not a byte is in a backup that is made afterwards."""
     home, backups = shell(tmp_path / "data"), tmp_path / "backups"
-    talk(home)
+    tell_of(home)
     erase(home)
     home.run("backup", str(backups))
     assert SECRET.encode() not in held(backups)
@@ -437,7 +461,7 @@ def test_a_backup_holds_nothing_that_was_erased_before(tmp_path: Path) -> None:
 def test_purge_applies_erasures_to_older_backups(tmp_path: Path) -> None:
     """H4, B5: after --purge, not a byte of it is in any backup; all else of the older ones is there, and sound."""
     home, backups = shell(tmp_path / "data"), tmp_path / "backups"
-    talk(home)
+    tell_of(home)
     old = home.json("backup", str(backups))["at"]
     erase(home)
     home.run("backup", str(backups))
@@ -454,10 +478,33 @@ def test_purge_applies_erasures_to_older_backups(tmp_path: Path) -> None:
     assert [one["name"] for one in new.json("workspace", "list")["workspaces"]] == ["main", "private"]
 
 
+def test_purge_takes_out_the_states_of_a_chat(tmp_path: Path) -> None:
+    """H4, H1: those of a conversation that was purged go from older backups; another chat goes on from one."""
+    home, backups, refs = shell(tmp_path / "data"), tmp_path / "backups", list[str]()
+    with opened(home.data) as memory:
+        world = memory.workspace("main")
+        for said in (f"My friend is called {SECRET}", "My ship is called Vey"):
+            with talk.agent(memory, world) as chat:
+                chat.turn(said)
+                refs.append(chat.conversation.ref_code)
+    old = home.json("backup", str(backups))["at"]
+    assert SECRET.encode() in held(backups)
+    with opened(home.data) as memory:
+        world = memory.existing("main")
+        world.purge_execute(refs[0], confirm=world.purge_plan(refs[0]).digest)
+        world.scrub_execute("workspace", confirm=world.scrub_plan("workspace").digest)
+    home.run("backup", str(backups), "--purge")
+    assert SECRET.encode() not in held(backups)
+    new = shell(tmp_path / "new")
+    new.run("restore", str(backups), "--at", old)
+    with opened(new.data) as memory, talk.agent(memory, memory.existing("main"), resume=refs[1]) as chat:
+        assert "My ship is called Vey" in str(states(chat))
+
+
 def test_a_killed_purge_goes_on(tmp_path: Path) -> None:
     """H4: killed between two backups, a purge given again ends with none of it left."""
     home, backups = shell(tmp_path / "data"), tmp_path / "backups"
-    talk(home)
+    tell_of(home)
     home.run("backup", str(backups))
     home.run("backup", str(backups))
     erase(home)
