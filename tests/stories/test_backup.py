@@ -458,7 +458,7 @@ def test_a_backup_holds_nothing_that_was_erased_before(tmp_path: Path) -> None:
     assert SECRET.encode() not in held(backups)
 
 
-def test_purge_applies_erasures_to_older_backups(tmp_path: Path) -> None:
+def test_purge_applies_erasures_to_older_backups(tmp_path: Path, engine: str) -> None:
     """H4, B5: after --purge, not a byte of it is in any backup; all else of the older ones is there, and sound."""
     home, backups = shell(tmp_path / "data"), tmp_path / "backups"
     tell_of(home)
@@ -471,11 +471,58 @@ def test_purge_applies_erasures_to_older_backups(tmp_path: Path) -> None:
     assert SECRET.encode() not in held(backups)
     assert home.json("backup", "check", str(backups), "--all")["sound"]
     assert home.json("backup", str(backups), "--purge")["purged"] == []
-    new = shell(tmp_path / "new")
+    new = shell(tmp_path / "new", LUKASA_DATABASE="")
     new.run("restore", str(backups), "--at", old)
     assert new.json("doctor")["healthy"]
     assert len(new.json("-w", "main", "list", "--limit", "100")["entries"]) == 30
     assert [one["name"] for one in new.json("workspace", "list")["workspaces"]] == ["main", "private"]
+
+
+def test_purge_leaves_what_only_changed(tmp_path: Path) -> None:
+    """H4: an older backup stays as it is if texts were changed, forgotten or added since, and logs have grown."""
+    home, backups = shell(tmp_path / "data"), tmp_path / "backups"
+    id, other = home.put("The villain is called Malachar"), home.put("The crane lifts forty tonnes")
+    home.run("slog", "write", "deploy", "crane", "on both hosts")
+    old = home.json("backup", str(backups))
+    home.run("update", id, "--content", "The villain is called Malachor")
+    home.run("forget", other)
+    home.put("One more")
+    home.run("slog", "write", "deploy", "crane", "once more")
+    assert home.json("backup", str(backups), "--purge")["purged"] == []
+    new = shell(tmp_path / "new")
+    new.run("restore", str(backups), "--at", old["at"])
+    assert {e["content"] for e in new.json("list")["entries"]} == {
+        "The villain is called Malachar",
+        "The crane lifts forty tonnes",
+    }
+    assert "once more" not in new.run("slog", "tail")
+
+
+def test_purge_takes_lines_and_files_that_are_gone(tmp_path: Path) -> None:
+    """H4, B5: a line that was taken out of a log, a prompt that was removed, and a git history that was rewritten."""
+    home, backups = shell(tmp_path / "data"), tmp_path / "backups"
+    home.put("Something")
+    home.run("slog", "write", "call", SECRET, "on both hosts")
+    home.run("slog", "write", "deploy", "crane", "on both hosts")
+    log = next(home.data.rglob("log.jsonl"))
+    curated, prompt = log.parent / "curated", home.data / "prompts" / "observer.md"
+    objects = curated / ".git" / "objects" / "ab"
+    objects.mkdir(parents=True)
+    prompt.parent.mkdir()
+    for path in (objects / "old", curated / "MEMORY.md", prompt):
+        path.write_text(f"{SECRET} {path.name}")
+    old = home.json("backup", str(backups))["at"]
+    log.write_text("".join(row for row in log.read_text().splitlines(keepends=True) if SECRET not in row))
+    prompt.unlink()
+    (objects / "old").rename(objects / "new")
+    (objects / "new").write_text("another")
+    (curated / "MEMORY.md").write_text("Cranes are checked.")
+    home.run("backup", str(backups), "--purge")
+    assert SECRET.encode() not in held(backups)
+    shell(tmp_path / "new").run("restore", str(backups), "--at", old)
+    there = tmp_path / "new" / log.relative_to(home.data)
+    assert there.read_text() == log.read_text()
+    assert (there.parent / "curated" / "MEMORY.md").read_text() == "Cranes are checked."
 
 
 def test_purge_takes_out_the_states_of_a_chat(tmp_path: Path) -> None:

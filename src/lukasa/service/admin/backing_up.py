@@ -29,7 +29,8 @@ from lukasa.upkeep.retention import Retention
 
 Tell: TypeAlias = Callable[[int], None]
 GroundAt: TypeAlias = Callable[[Path], Ground]
-CHATS = "checkpoints.db"
+CHATS, LOG, CURATED, WORKSPACES = "checkpoints.db", "log.jsonl", "curated", "workspaces"
+_OBJECTS = f"/{CURATED}/.git/objects/"
 _WORDS = 20  # faults of a backup that are told
 _DAY = "2026-11-15"
 
@@ -251,29 +252,33 @@ class Backups:
     ) -> tuple[tuple[FileImage, ...], int]:
         """Return the files that an older backup keeps, and how many are others than before.
 
-        Files have no log that says what was removed from them. So one that differs by now is replaced by the present
-        one: git has its past. Of chats, those that are gone are removed.
+        A file that is gone goes, a log keeps the lines that it still has, and of chats those that are gone are removed.
+        A curated document stays with its history if git still has all of that; otherwise the present one takes its
+        place.
         """
         now = {file.path: file for file in newest.files}
-        kept, changed = list[FileImage](), 0
         ids = {store.id for store in newest.stores}
+        rewritten = {_repository(file) for file in old.files if _OBJECTS in file.path and now.get(file.path) != file}
+        kept = [file for file in newest.files if _repository(file) in rewritten]
+        changed = sum(_repository(file) in rewritten for file in old.files)
         for file in old.files:
-            parts = file.path.split("/")
-            if parts[-1] == CHATS and parts[1] in ids:
-                found = self._purged_chats(folder, file, now.get(file.path), trial)
-            else:
-                found = now.get(file.path)
+            parts, present = file.path.split("/"), now.get(file.path)
+            found: FileImage | None = file
+            if _repository(file) in rewritten:
+                continue
+            if present is None or (parts[0] == WORKSPACES and parts[1] not in ids):
+                found = None
+            elif parts[-1] == CHATS:
+                found = self._purged_chats(folder, file, present, trial)
+            elif parts[-1] == LOG:
+                found = _purged_log(folder, file, present)
             changed += found != file
             kept += [found] if found is not None else []
-        added = [file for path, file in now.items() if "/.git/" in path and path.split("/")[1] in _ids(old)]
-        known = {file.path for file in kept}
-        return (*kept, *(file for file in added if file.path not in known)), changed
+        return tuple(kept), changed
 
-    def _purged_chats(
-        self, folder: BackupFolder, old: FileImage, now: FileImage | None, trial: Path
-    ) -> FileImage | None:
-        if now is None or old.pieces == now.pieces:
-            return now
+    def _purged_chats(self, folder: BackupFolder, old: FileImage, now: FileImage, trial: Path) -> FileImage:
+        if old.pieces == now.pieces:
+            return old
         then, present = trial / "then", trial / "now"
         for place, file in ((then, old), (present, now)):
             place.mkdir(mode=0o700, exist_ok=True)
@@ -288,8 +293,23 @@ class Backups:
         return replace(old, size=len(data), pieces=_cut(folder, [data]))
 
 
-def _ids(manifest: Manifest) -> set[str]:
-    return {store.id for store in manifest.stores}
+def _repository(file: FileImage) -> str:
+    """Return the folder of the curated document that a file is in; nothing for other files."""
+    before, found, _ = file.path.partition(f"/{CURATED}/")
+    return before if found else ""
+
+
+def _purged_log(folder: BackupFolder, old: FileImage, now: FileImage) -> FileImage:
+    """Return a structured log with the lines that it still has. Lines are only added to one, unless they are erased."""
+    if old.pieces == now.pieces:
+        return old
+    there = set(b"".join(map(folder.get, now.pieces)).splitlines())
+    lines = b"".join(map(folder.get, old.pieces)).splitlines(keepends=True)
+    left = [line for line in lines if line.rstrip(b"\r\n") in there]
+    if len(left) == len(lines):
+        return old
+    data = b"".join(left)
+    return replace(old, size=len(data), pieces=_cut(folder, [data] if data else []))
 
 
 def _account(secret: bytes) -> str:
