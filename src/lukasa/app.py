@@ -69,11 +69,12 @@ if TYPE_CHECKING:
     from lukasa.providers.backup_files import FoundFile
     from lukasa.providers.chat import ChatStatus
     from lukasa.service.admin.access import AccessControl
-    from lukasa.service.admin.backing_up import BackedUp, Backups, Checked, Listed, Restored
+    from lukasa.service.admin.backing_up import BackedUp, Backups
     from lukasa.service.admin.moving import Moving
     from lukasa.service.admin.page_folder import Pages
     from lukasa.service.admin.portable import ImportPlan, Portable, What, Whole
     from lukasa.service.admin.removing import AccountRemoval, Removal, Removed, Ways
+    from lukasa.service.admin.restoring import Checked, Listed, Restored
     from lukasa.service.curation.decision_records import Decisions
     from lukasa.service.jobs.worker import Crew, Tell, Worker
     from lukasa.storage.export_file import Exported, ExportFile, Written
@@ -857,7 +858,7 @@ def _require_kept(name: str, spec: MemorySpec) -> None:
 
 def list_backups(folder: str | Path) -> list[Listed]:
     """Return the backups of a folder, newest first."""
-    found: list[Listed] = admin.backing_up.listed(_backup_folder(folder))
+    found: list[Listed] = admin.restoring.listed(_backup_folder(folder))
     return found
 
 
@@ -869,7 +870,7 @@ def check_backups(
     tell: Callable[[int], None] = lambda rows: None,
 ) -> list[Checked]:
     """Read all backups of a folder, and try out the newest one, that of a time, or all of them."""
-    found: list[Checked] = admin.backing_up.check(_backup_folder(folder), _trial_ground, at=at, every=every, tell=tell)
+    found: list[Checked] = admin.restoring.check(_backup_folder(folder), _trial_ground, at=at, every=every, tell=tell)
     return found
 
 
@@ -893,7 +894,7 @@ def restore_backup(
             copy_threads = import_module("lukasa.providers.checkpoint_copy").copy_threads
             copy_threads(CheckpointFile(Path(place)), there, conversations)
 
-    place = admin.backing_up.Place(
+    place = admin.restoring.Place(
         target=target,
         fits=lambda name, text: _require_engine(name, text, settings.database),
         require_absent=lambda paths: files.require_absent(data, paths),
@@ -901,7 +902,7 @@ def restore_backup(
         put_chats=put_chats if settings.database else None,
     )
     try:
-        done: Restored = admin.backing_up.restore(backups, place, watch, at=at, dry_run=dry_run)
+        done: Restored = admin.restoring.restore(backups, place, watch, at=at, dry_run=dry_run)
         return done
     finally:
         target.close()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -151,7 +152,10 @@ class BackupFolder:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keep others from changing the folder."""
+        """Keep others from changing the folder. One that cannot be written to needs no lock: nobody changes it."""
+        if not os.access(self.path, os.W_OK):
+            yield
+            return
         try:
             with locked(self.path / LOCK, 0.0):
                 yield
@@ -162,7 +166,14 @@ class BackupFolder:
 
     @contextmanager
     def trial(self) -> Iterator[Path]:
-        """Give a private place to try out what a backup holds; it is empty before, and removed afterwards."""
+        """Give a private place to try out what a backup holds; it is empty before, and removed afterwards.
+
+        It is in the folder, where there should be room, unless that cannot be written to.
+        """
+        if not os.access(self.path, os.W_OK):
+            with tempfile.TemporaryDirectory(prefix="lukasa-trial-") as elsewhere:
+                yield Path(elsewhere)
+            return
         place = self.path / TRIAL
         try:
             with os_errors(place):

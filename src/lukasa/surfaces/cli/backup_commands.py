@@ -11,7 +11,8 @@ from importlib import import_module
 import click
 
 from lukasa.app import check_backups, list_backups, restore_backup
-from lukasa.service.admin.backing_up import BackedUp, Checked, Listed, Restored
+from lukasa.service.admin.backing_up import BackedUp
+from lukasa.service.admin.restoring import Checked, Listed, Restored
 from lukasa.storage.transfer import Tell
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.invocation import Invocation, pass_invocation
