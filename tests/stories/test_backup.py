@@ -10,6 +10,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -416,6 +417,25 @@ def test_a_damaged_backup_is_told_with_its_file(tmp_path: Path) -> None:
     assert "The first text" in shell(tmp_path / "old").run("read", "text")
     home.run("backup", str(backups), "--keep-last", "5")  # writes again what it can
     assert home.json("backup", "check", str(backups), "--all")["sound"]
+
+
+def test_memory_with_faults_is_backed_up_and_does_not_count_as_good(tmp_path: Path) -> None:
+    """H4: a backup of damaged memory is better than none, says what is wrong, and never displaces the last good one."""
+    home, backups = shell(tmp_path / "data"), tmp_path / "backups"
+    home.put("The first text")
+    home.put("The crane lifts forty tonnes")
+    good = home.json("backup", str(backups))["at"]
+    file = next((home.data / "workspaces").glob("*/memory.db"))
+    db = apsw.Connection(str(file))
+    db.execute("UPDATE entries SET content = 'Another text' WHERE content = 'The first text'")
+    db.close()
+    told = home.json("backup", str(backups), "--keep-last", "1", code=3)
+    assert "not the one that was written" in told["findings"][0]
+    found = home.json("backup", "list", str(backups))["backups"]
+    assert [(one["state"], one["at"] == good) for one in found] == [("faults", False), ("good", True)]
+    restored = shell(tmp_path / "new").json("restore", str(backups))
+    assert restored["findings"] == len(told["findings"])
+    assert not shell(tmp_path / "new").json("doctor", code=3)["healthy"]
 
 
 # Erased

@@ -21,6 +21,7 @@ import msgspec
 from msgspec import Struct
 
 from lukasa.model.errors import Conflict, NotFound, StoreBusy, StoreDamaged, StoreError, StoreForeign, StoreNewer
+from lukasa.storage.port import Finding
 from lukasa.storage.sqlite.store_files import locked, os_errors, put_in_place
 from lukasa.storage.transfer import About, Role
 
@@ -82,7 +83,7 @@ class Manifest(Struct, frozen=True):
     account: str  # a digest that tells whose memory it is
     stores: tuple[StoreImage, ...]
     files: tuple[FileImage, ...]
-    findings: int = 0  # faults that the memory itself had
+    findings: dict[str, tuple[Finding, ...]] = {}  # faults that the memory itself had, by store
     purged_at: datetime | None = None
     version: int = VERSION
 

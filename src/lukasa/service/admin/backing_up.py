@@ -23,6 +23,7 @@ from lukasa.storage import backup_image, backup_purge, transfer
 from lukasa.storage.backup_folder import BackupFolder, FileImage, Manifest, StoreImage
 from lukasa.storage.backup_image import ImageStore
 from lukasa.storage.export_file import Exported
+from lukasa.storage.port import Finding
 from lukasa.storage.transfer import THE_ACCOUNT, Ground
 from lukasa.upkeep.retention import Retention
 
@@ -137,11 +138,13 @@ class Backups:
     ) -> BackedUp:
         before = [one.manifest for one in folder.kept() if one.state == "good" and one.manifest is not None]
         known = {store.digest for one in before for store in one.stores}
-        findings = list[str]()
+        findings, told = dict[str, tuple[Finding, ...]](), list[str]()
         for store in manifest.stores:
             if store.digest not in known:
-                findings += tried(folder, store, self._source.ground(trial), tell)
-        manifest = replace(manifest, findings=len(findings))
+                found = tried(folder, store, self._source.ground(trial), tell)
+                findings |= {store.id: found} if found else {}
+                told += worded(store, found)
+        manifest = replace(manifest, findings=findings)
         folder.save(manifest)
         removed = _retired(folder, retention)
         purged = self._purge(folder, manifest, trial, tell) if purge else ()
@@ -153,7 +156,7 @@ class Backups:
             manifest.rows(transfer.ENTRIES.name),
             manifest.rows(transfer.EVENTS.name),
             len(manifest.files),
-            tuple(findings[:MOST_TOLD]),
+            tuple(told[:MOST_TOLD]),
             folder.written,
             folder.size(),
             removed,
@@ -182,7 +185,7 @@ class Backups:
         self, folder: BackupFolder, old: Manifest, newest: Manifest, trial: Path, tell: Tell
     ) -> dict[str, int]:
         now, removed, stores = {store.id: store for store in newest.stores}, dict[str, int](), list[StoreImage]()
-        at = self._source.clock.now()
+        at, findings = self._source.clock.now(), dict[str, tuple[Finding, ...]]()
         actor = Actor(self._source.origin.principal, "backup", self._source.origin.transport)
         for store in old.stores:
             if store.id not in now:
@@ -191,22 +194,25 @@ class Backups:
             less = backup_purge.without(*pair, actor, at)
             if less is None:
                 stores.append(store)
+                findings |= {store.id: old.findings[store.id]} if store.id in old.findings else {}
                 continue
             for kind, count in less.removed.items():
                 removed[kind] = removed.get(kind, 0) + count
             about = replace(store.about, head=less.ends)
             made = backup_image.cut(about, less.rows, folder, store.name, tell, head=store.head)
-            if len(tried(folder, made, self._source.ground(trial / "purged"), tell)) > old.findings:
+            faults = tried(folder, made, self._source.ground(trial / "purged"), tell)
+            if len(faults) > len(old.findings.get(store.id, ())):
                 raise StoreDamaged(
                     f"the backup of {old.at:%Y-%m-%d %H:%M} would not be sound without what was removed",
                     fix="it is as it was; remove it if it must go",
                 )
+            findings |= {store.id: faults} if faults else {}
             stores.append(made)
         files, forgotten = self._purged_files(folder, old, newest, trial)
         if forgotten:
             removed["files"] = forgotten
         if removed:
-            folder.save(replace(old, stores=tuple(stores), files=files, purged_at=at))
+            folder.save(replace(old, stores=tuple(stores), files=files, findings=findings, purged_at=at))
         return removed
 
     def _purged_files(
@@ -294,15 +300,17 @@ def _cut(folder: BackupFolder, pieces: Iterator[bytes] | list[bytes]) -> tuple[s
     return tuple(folder.put(piece) for piece in pieces)
 
 
-def tried(folder: BackupFolder, store: StoreImage, ground: Ground, tell: Tell) -> list[str]:
+def tried(folder: BackupFolder, store: StoreImage, ground: Ground, tell: Tell) -> tuple[Finding, ...]:
     """Bring a store in at a place of trial, and check it as `lukasa doctor` does; return what that finds."""
-    about = store.about
     try:
-        found = transfer.rehearse(ImageStore(folder, store), ground, tell)
+        return transfer.rehearse(ImageStore(folder, store), ground, tell)
     finally:
-        ground.clear(about)
-    name = store.name or THE_ACCOUNT
-    return [f"{name}: {one.what} {one.subject}: {one.detail}" for one in found]
+        ground.clear(store.about)
+
+
+def worded(store: StoreImage, findings: Sequence[Finding]) -> list[str]:
+    """Say what was found in a store."""
+    return [f"{store.name or THE_ACCOUNT}: {one.what} {one.subject}: {one.detail}" for one in findings]
 
 
 def _retired(folder: BackupFolder, retention: Retention) -> tuple[datetime, ...]:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from lukasa.model.errors import Conflict, NotFound, StoreDamaged, StoreError
 from lukasa.service import inputs
-from lukasa.service.admin.backing_up import CHATS, MOST_TOLD, GroundAt, Tell, tried
+from lukasa.service.admin.backing_up import CHATS, MOST_TOLD, GroundAt, Tell, tried, worded
 from lukasa.storage import tables, transfer
 from lukasa.storage.backup_folder import BackupFolder, FileImage, Kept, Manifest, State, StoreImage
 from lukasa.storage.backup_image import ImageStore
@@ -100,7 +100,7 @@ def check(
 
 def _trial(folder: BackupFolder, store: StoreImage, ground: Ground, tell: Tell) -> list[str]:
     try:
-        return tried(folder, store, ground, tell)
+        return worded(store, tried(folder, store, ground, tell))
     except StoreError as error:
         return [error.message]
 
@@ -158,7 +158,7 @@ def restore(folder: BackupFolder, place: Place, watch: Watch, *, at: object = No
                 f"the backup of {chosen.at:%Y-%m-%d %H:%M:%S} UTC is damaged: {chosen.wrong}",
                 fix="name an older one with --at; `lukasa backup list` shows them",
             )
-        stores = [ImageStore(folder, store) for store in manifest.stores]
+        stores = [ImageStore(folder, store, manifest.findings.get(store.id, ())) for store in manifest.stores]
         resumed = _require_room(folder, place, stores, manifest)
         for row in stores[0].values(transfer.WORKSPACES):
             info = tables.WORKSPACES.decode(row)
@@ -193,7 +193,9 @@ def _restored(manifest: Manifest, place: Place, stores: Sequence[ImageStore]) ->
     rows = sum(sum(store.counts()) for store in stores)
     entries, events = (manifest.rows(part.name) for part in (transfer.ENTRIES, transfer.EVENTS))
     size, where = len(manifest.files), place.target.where
-    return Restored(manifest.at, where, len(stores), rows, entries, events, size, manifest.findings)
+    return Restored(
+        manifest.at, where, len(stores), rows, entries, events, size, sum(map(len, manifest.findings.values()))
+    )
 
 
 def _files(folder: BackupFolder, manifest: Manifest, place: Place) -> None:
