@@ -1,4 +1,4 @@
-"""What taking memory out and bringing it in costs: entries a second, with vectors and without, whole and merged.
+"""What taking memory out, bringing it in and backing it up costs: entries a second.
 
     python -m bench.move [--entries 20000] [--embedded 2000] [--results bench/RESULTS.md]
 
@@ -17,6 +17,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from bench import backup
 from bench.section import write_section
 from lukasa import Lukasa, Memo
 from lukasa.app import Settings, import_whole, open_export
@@ -96,6 +97,7 @@ def measure(folder: Path, count: int, few: int) -> str:
     note("the same file again, which changes nothing", count, lambda: merged(folder / "c", folder / "main.jsonl"))
     if Settings.resolve(data=folder, database="", env={}).embedder_status().available:
         note("import, and embed with the model", few, lambda: embedded(folder / "d", folder / "small.jsonl"))
+    backed_up = backup.measure(folder / "data", folder / "backups")
     lines = "\n".join(f"| {what} | {of:,} | {of / seconds:,.0f} | {size} |" for what, of, seconds, size in rows)
     return f"""## Take out and bring in
 
@@ -107,6 +109,7 @@ a new folder verifies the file, copies every row, compares all rows and checks t
 | | entries | entries a second | file |
 | --- | --- | --- | --- |
 {lines}
+{backed_up}
 """
 
 

@@ -6,8 +6,8 @@ import getpass
 import os
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
 from functools import lru_cache
 from importlib import import_module
@@ -51,6 +51,7 @@ from lukasa.storage.operations import Operation, SaveChannel, SaveNamed, SaveWor
 from lukasa.storage.port import Store
 from lukasa.storage.sqlite import SqliteStore
 from lukasa.storage.sqlite.store_files import MEMORY_FILES, MOVING
+from lukasa.storage.transfer import THE_ACCOUNT
 
 if TYPE_CHECKING:
     from lukasa.model.corpus import ParsedDocument, Passage
@@ -68,21 +69,24 @@ if TYPE_CHECKING:
         TranscriptReader,
         Web,
     )
+    from lukasa.providers.backup_files import FoundFile
     from lukasa.providers.chat import ChatStatus
     from lukasa.service.admin.access import AccessControl
+    from lukasa.service.admin.backing_up import BackedUp, Backups
     from lukasa.service.admin.erasing import ErasurePlan, Receipt
     from lukasa.service.admin.moving import Moving
     from lukasa.service.admin.page_folder import Pages
     from lukasa.service.admin.portable import ImportPlan, Portable, What, Whole
     from lukasa.service.admin.projects import ProjectBook
     from lukasa.service.admin.removing import AccountRemoval, Removal, Removed, Ways
+    from lukasa.service.admin.restoring import Checked, Listed, Restored
     from lukasa.service.curation.decision_records import Decisions
     from lukasa.service.jobs.worker import Crew, Tell, Worker
     from lukasa.service.past.importing import Import
-    from lukasa.storage.export_file import ExportFile, Written
+    from lukasa.storage.export_file import Exported, ExportFile, Written
     from lukasa.storage.postgres.bell import JobBell
     from lukasa.storage.postgres.database import Database
-    from lukasa.storage.transfer import Given, Ground, Role
+    from lukasa.storage.transfer import Given, Ground, Role, Watch
 
 DEFAULT_WORKSPACE = "main"
 DEFAULT_ACCOUNT = "default"
@@ -510,6 +514,82 @@ class Lukasa:
         with open_export(Path(path).expanduser()) as file:
             return self.portable.run(file, into=into, trust=trust, confirm=confirm)
 
+    # Backups
+
+    @property
+    def backups(self) -> Backups:
+        """Backups of this memory, made while it is in use."""
+        files = import_module("lukasa.providers.backup_files")
+        made: Backups = admin.backing_up.Backups(
+            admin.backing_up.Source(
+                moment=self._moment,
+                files=lambda ids: files.held(self.settings.data, [] if self._in_memory else ids, MEMORY_FILES),
+                copy_chats=self._copied_chats,
+                ground=_trial_ground,
+                chats=CheckpointFile,
+                clock=self._clock,
+                origin=self._origin,
+                program="lukasa",
+            )
+        )
+        return made
+
+    def backup(
+        self,
+        folder: str | Path,
+        *,
+        keep: str = "",
+        keep_last: int | None = None,
+        purge: bool = False,
+        tell: Callable[[int], None] = lambda rows: None,
+    ) -> BackedUp:
+        """Make a backup of all memory in a folder of backups, while it is in use, and try it out.
+
+        `keep`, as in 7d/4w/12m, and `keep_last` say which backups stay; without them all do, and the last good one
+        always does. `purge` takes out of older backups what has been removed for good since.
+        """
+        path = Path(folder).expanduser().absolute()
+        if self._in_memory:
+            raise InvalidInput("memory of this process alone has no backup", fix="export it to a file")
+        if path.resolve().is_relative_to(self.settings.data.resolve()):
+            raise InvalidInput(
+                f"{path} is in the data folder, and would be lost with it", fix="choose a folder elsewhere"
+            )
+        return self.backups.run(path, keep=keep, keep_last=keep_last, purge=purge, tell=tell)
+
+    @contextmanager
+    def _moment(self) -> Iterator[Sequence[Exported]]:
+        """Hold all stores at one moment, for reading; nobody waits for it."""
+        exported: type[Exported] = import_module("lukasa.storage.export_file").Exported
+        infos = [info for info in self._account.workspaces() if self._folder(info, self._spec_of(info)) is not None]
+        contexts = [(info, self._open_context(info)) for info in infos]  # opening one may write to the account
+        stores: list[Any] = [self._account, *(ctx.local for _, ctx in contexts)]
+        for store in stores:
+            store.part()
+        with ExitStack() as stack:
+            if self._database is None:
+                together = import_module("lukasa.storage.sqlite.transfer").at_one_moment
+                stack.enter_context(together(stores))
+            else:
+                for store in stores:
+                    stack.enter_context(store.snapshot())
+            first = exported(self._pages(THE_ACCOUNT, "account", self._account))
+            yield [first, *(exported(self._pages(i.id, "workspace", ctx.local), i) for i, ctx in contexts)]
+
+    def _copied_chats(self, id: str, conversations: Sequence[str], folder: Path) -> FoundFile | None:
+        """Copy the states of chats of a workspace to a file in a folder; None if there are none."""
+        folder.mkdir(parents=True, mode=0o700)
+        copy = CheckpointFile(folder)
+        if self._database is None:
+            if not CheckpointFile(self.settings.data / "workspaces" / id).copy_to(folder):
+                return None
+        else:
+            here = _threads_at(self.settings.database, folder)
+            if not import_module("lukasa.providers.checkpoint_copy").copy_threads(here, copy, conversations):
+                return None
+        found: type[FoundFile] = import_module("lukasa.providers.backup_files").FoundFile
+        return found(f"workspaces/{id}/{CHECKPOINTS}", folder / CHECKPOINTS, 0o600)
+
     def close(self) -> None:
         """Close all stores."""
         for store in (*self._stores.values(), self._account):
@@ -892,13 +972,7 @@ def import_whole(settings: Settings, file: ExportFile, tell: Callable[[int], Non
     target = _memory_at(settings.database, settings.data, settings.account_name)
 
     def fits(name: str, text: str) -> None:
-        spec = parse_spec(up_to_date(text), file=f"workspace {name[:60]}")
-        _require_kept(name, spec)
-        if spec.backend.store == "postgres" and not settings.database:
-            raise StoreError(
-                f"the spec of workspace {name[:60]!r} keeps it in PostgreSQL, and no database is set",
-                fix=f"set LUKASA_DATABASE or give --database, as in {database_url.EXAMPLE}",
-            )
+        _require_engine(name, text, settings.database)
 
     try:
         done: Whole | None = admin.portable.into_nothing(file, target, fits, tell)
@@ -913,6 +987,85 @@ def _require_kept(name: str, spec: MemorySpec) -> None:
         raise StoreError(
             f"the spec of workspace {name[:60]!r} keeps it in one process alone, and nothing of it would be left",
             fix="merge it into a workspace with another spec, with --into",
+        )
+
+
+def list_backups(folder: str | Path) -> list[Listed]:
+    """Return the backups of a folder, newest first."""
+    found: list[Listed] = admin.restoring.listed(_backup_folder(folder))
+    return found
+
+
+def check_backups(
+    folder: str | Path,
+    *,
+    at: object = None,
+    every: bool = False,
+    tell: Callable[[int], None] = lambda rows: None,
+) -> list[Checked]:
+    """Read all backups of a folder, and try out the newest one, that of a time, or all of them."""
+    found: list[Checked] = admin.restoring.check(_backup_folder(folder), _trial_ground, at=at, every=every, tell=tell)
+    return found
+
+
+def restore_backup(
+    settings: Settings,
+    folder: str | Path,
+    *,
+    at: object = None,
+    dry_run: bool = False,
+    watch: Watch = lambda steps: lambda rows: None,
+) -> Restored:
+    """Bring a backup back into the place that the settings name, which must hold no memory."""
+    backups, data = _backup_folder(folder), settings.data
+    files = import_module("lukasa.providers.backup_files")
+    target = _memory_at(settings.database, data, settings.account_name)
+
+    def put_chats(id: str, conversations: Sequence[str], pieces: Callable[[], Iterator[bytes]]) -> None:
+        with import_module("tempfile").TemporaryDirectory(prefix="lukasa-chats-") as place:
+            (Path(place) / CHECKPOINTS).write_bytes(b"".join(pieces()))
+            there = _threads_at(settings.database, data)
+            copy_threads = import_module("lukasa.providers.checkpoint_copy").copy_threads
+            copy_threads(CheckpointFile(Path(place)), there, conversations)
+
+    place = admin.restoring.Place(
+        target=target,
+        fits=lambda name, text: _require_engine(name, text, settings.database),
+        require_absent=lambda paths: files.require_absent(data, paths),
+        put=lambda *file: files.put(data, *file),
+        put_chats=put_chats if settings.database else None,
+    )
+    try:
+        done: Restored = admin.restoring.restore(backups, place, watch, at=at, dry_run=dry_run)
+        return done
+    finally:
+        target.close()
+
+
+def is_backup_folder(path: str | Path) -> bool:
+    """Say whether a path is a folder of backups."""
+    found: bool = import_module("lukasa.storage.backup_folder").is_backup(Path(path).expanduser())
+    return found
+
+
+def _backup_folder(folder: str | Path) -> Any:
+    return import_module("lukasa.storage.backup_folder").BackupFolder.open(Path(folder).expanduser().absolute())
+
+
+def _trial_ground(folder: Path) -> Ground:
+    """Return a place where a store of a backup is tried out."""
+    made: Ground = import_module("lukasa.storage.sqlite.transfer").FolderGround(folder)
+    return made
+
+
+def _require_engine(name: str, text: str, database: str) -> None:
+    """Raise if the spec of a workspace does not let it be kept in a place with this database, or without one."""
+    spec = parse_spec(up_to_date(text), file=f"workspace {name[:60]}")
+    _require_kept(name, spec)
+    if spec.backend.store == "postgres" and not database:
+        raise StoreError(
+            f"the spec of workspace {name[:60]!r} keeps it in PostgreSQL, and no database is set",
+            fix=f"set LUKASA_DATABASE or give --database, as in {database_url.EXAMPLE}",
         )
 
 

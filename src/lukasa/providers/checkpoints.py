@@ -31,9 +31,15 @@ _DROP = {
     "checkpoints": "DELETE FROM checkpoints WHERE thread_id = ?",
     "writes": "DELETE FROM writes WHERE thread_id = ?",
 }
+_THREADS = {
+    "checkpoints": "SELECT DISTINCT thread_id FROM checkpoints",
+    "writes": "SELECT DISTINCT thread_id FROM writes",
+}
 # The saver does not overwrite deleted content, so only a rewritten file is sure to hold none of it.
 _REWRITE = "VACUUM"
 _EMPTY_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"
+_ONE_FILE = "PRAGMA journal_mode = DELETE"
+_PAGES = 1_000  # pages that are copied at a time
 _WAIT = 5_000
 
 
@@ -94,6 +100,29 @@ class CheckpointFile:
             ) from error
         except OSError as error:
             raise StoreError(f"{path}: {error.strerror}", fix="check that the folder is there and is yours") from error
+
+    def copy_to(self, folder: Path) -> bool:
+        """Copy the file, while it is in use, to a folder that has none; return whether there is one."""
+        with self._open() as db:
+            if db is None:
+                return False
+            path = folder / CHECKPOINTS
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+            copy = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+            try:
+                with copy.backup("main", db, "main") as running:
+                    while not running.done:
+                        running.step(_PAGES)
+                copy.execute(_ONE_FILE).fetchall()
+            finally:
+                copy.close()
+        return True
+
+    def threads(self) -> list[str]:
+        """Return the chats whose states are in the file."""
+        with self._open() as db:
+            found = {str(id) for table in _tables(db) for (id,) in db.execute(_THREADS[table])} if db else set()
+        return sorted(found)
 
     def purge(self, thread: str) -> None:
         with self._open() as db:

@@ -390,7 +390,7 @@ def _copy(given: Given, taken: Taking, tell: Tell) -> int:
     tell(sum(had))
     for part, count, done in zip(PARTS, given.counts(), had, strict=True):
         if count > done:
-            for page in _pages(given, part, done):
+            for page in each_page(given, part, done):
                 waiting.append((part, [row[len(part.order) :] for row in page]))
                 if sum(len(rows) for _, rows in waiting) >= _MANY or part.page < _MANY:
                     _take_in(taken, waiting, tell)
@@ -411,22 +411,22 @@ def _first_difference(pairs: Sequence[tuple[Given, Taking]], tell: Tell) -> str:
         with taken.snapshot():
             for part, *counts in zip(PARTS, given.counts(), taken.counts(), strict=True):
                 if any(counts):
-                    for one, other in zip_longest(_rows(given, part), _rows(taken, part)):
+                    for one, other in zip_longest(each_row(given, part), each_row(taken, part)):
                         if one != other:
                             return f"the rows of {part.name}"
                     tell(counts[0])
     return ""
 
 
-def _pages(side: Given, part: Part, skip: int = 0) -> Iterator[Sequence[Row]]:
+def each_page(side: Given, part: Part, skip: int = 0) -> Iterator[Sequence[Row]]:
     page = side.rows(part, skip=skip)
     while page:
         yield page
         page = side.rows(part, after=page[-1][: len(part.order)]) if len(page) == part.page else ()
 
 
-def _rows(side: Given, part: Part) -> Iterator[Row]:
-    for page in _pages(side, part):
+def each_row(side: Given, part: Part) -> Iterator[Row]:
+    for page in each_page(side, part):
         for row in page:
             yield row[len(part.order) :]
 
@@ -469,6 +469,32 @@ class Ground(Protocol):
 
 def settle(given: Given, ground: Ground, tell: Tell) -> int:
     """Copy one store as it is, compare both sides, and check the copy; return how many rows were there already."""
+    had, faults = _settled(given, ground, tell)
+    if faults:
+        ground.clear(given.about)
+        raise StoreDamaged(
+            f"the file does not hold a sound store: {faults[0].what} {faults[0].subject}: {faults[0].detail}",
+            fix="nothing was brought in",
+        )
+    ground.finish(given.about)
+    return had
+
+
+def rehearse(given: Given, ground: Ground, tell: Tell) -> tuple[Finding, ...]:
+    """Copy one store into a place of trial, compare rows and the heads of the logs; return what a check finds."""
+    _, faults = _settled(given, ground, tell)
+    taken = ground.begin(given.about)
+    if taken.about.head != given.about.head:
+        raise StoreDamaged(
+            f"store {given.about.id} ends at event {taken.about.head[0]}, and should at {given.about.head[0]}",
+            fix="make another backup",
+        )
+    ground.finish(given.about)
+    return tuple(faults)
+
+
+def _settled(given: Given, ground: Ground, tell: Tell) -> tuple[int, list[Finding]]:
+    """Copy one store; return how many rows were there already, and what a check of the copy finds."""
     about = given.about
     taken = ground.begin(about)
     try:
@@ -483,19 +509,14 @@ def settle(given: Given, ground: Ground, tell: Tell) -> int:
         _copy(given, taken, tell)
         wrong = _first_difference([(given, taken)], tell)
     taken.complete(about.last_entry)
-    faults = taken.check() if not wrong else []
-    if wrong or faults:
+    if wrong:
         ground.clear(about)
-        said = (
-            f"{wrong} cannot be stored as they are"
-            if wrong
-            else f"{faults[0].what} {faults[0].subject}: {faults[0].detail}"
+        raise StoreDamaged(
+            f"the file does not hold a sound store: {wrong} cannot be stored as they are", fix="nothing was brought in"
         )
-        raise StoreDamaged(f"the file does not hold a sound store: {said}", fix="nothing was brought in")
-    ground.finish(about)
-    return had
+    return had, taken.check()
 
 
 def conversations(store: Given) -> list[str]:
     """Return the ids of a store's conversations."""
-    return [row[0] for row in _rows(store, CONVERSATIONS)]
+    return [row[0] for row in each_row(store, CONVERSATIONS)]

@@ -6,6 +6,7 @@ from lukasa.model import submodules
 
 __all__ = [
     "access",
+    "backing_up",
     "bookmarks",
     "erasing",
     "expecting",
@@ -14,6 +15,7 @@ __all__ = [
     "portable",
     "projects",
     "removing",
+    "restoring",
     "scrubbing",
     "shown",
     "stats",
@@ -22,6 +24,7 @@ __all__ = [
 if TYPE_CHECKING:
     from lukasa.service.admin import (
         access,
+        backing_up,
         bookmarks,
         erasing,
         expecting,
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
         portable,
         projects,
         removing,
+        restoring,
         scrubbing,
         shown,
         stats,

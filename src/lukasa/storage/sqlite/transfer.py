@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from importlib import import_module
 from pathlib import Path
@@ -11,7 +14,7 @@ from pathlib import Path
 import apsw
 
 from lukasa.model.conversation import WorkspaceInfo
-from lukasa.model.errors import Conflict, StoreError, StoreMissing, StoreUnfinished
+from lukasa.model.errors import Conflict, StoreBusy, StoreError, StoreMissing, StoreUnfinished
 from lukasa.model.item import beginnings, namespace_of
 from lukasa.storage import sqlite, tables, transfer
 from lukasa.storage.port import Finding
@@ -63,6 +66,7 @@ _INSERTS = {part.name: _SPELLING.insert(part) for part in transfer.PARTS} | {
 }
 _SEQ, _DIGEST = (tables.EVENTS.positions[name] for name in ("seq", "digest"))
 
+_PATIENCE = 20.0  # seconds to wait for a writer: less than writers wait
 _REMOVED = Mark("removed", "", {})
 
 
@@ -365,3 +369,49 @@ def _allow_many_files() -> None:
         resource = import_module("resource")
         _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def _lock_soon(stack: ExitStack, store: SqliteStore) -> None:
+    """Take the write lock of a store, asking far more often than a writer does: others wait for those taken before."""
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            stack.enter_context(store._connections.writing(0.0))
+            return
+        except StoreBusy:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.0005)
+
+
+@contextmanager
+def at_one_moment(stores: Sequence[SqliteStore]) -> Iterator[None]:
+    """Open a snapshot of each of these stores in this thread, all of the same moment.
+
+    Another thread holds the write locks until all snapshots are open: writers wait for that long, and for no longer.
+    """
+    _allow_many_files()
+    ready, opened = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        try:
+            with ExitStack() as stack:
+                for store in stores:
+                    _lock_soon(stack, store)
+                ready.set()
+                opened.wait()
+        finally:
+            ready.set()
+
+    with ThreadPoolExecutor(1, "lukasa-backup") as pool, ExitStack() as stack:
+        holding = pool.submit(hold)
+        try:
+            ready.wait()
+            if not holding.done():
+                for store in stores:
+                    stack.enter_context(store.snapshot())
+                    store.head()  # a snapshot begins with the first read
+        finally:
+            opened.set()
+        holding.result()
+        yield

@@ -54,7 +54,9 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
         ),
         "cite": CommandEntry("citation_commands", "Pin what an entry is about, so that reads can check it."),
         "verify": CommandEntry("citation_commands", "Check what entries cite, and list what no longer holds."),
-        "restore": CommandEntry("memory_commands", "Bring a retired entry back."),
+        "restore": CommandEntry(
+            "memory_commands", "Bring a retired entry back, or all memory from a folder of backups."
+        ),
         "accept": CommandEntry("memory_commands", "Accept a held entry, so that reads find it."),
         "undo": CommandEntry(
             "memory_commands", "Undo the last change of an entry, the change of an event, or a whole job."
@@ -139,6 +141,9 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
             "move_command", "Move all memory of an account between a data folder and a PostgreSQL database."
         ),
         "export": CommandEntry("export_commands", "Write a workspace, or all memory, to a file."),
+        "backup": CommandEntry(
+            "backup_commands", "Back up all memory while it is in use; list, check and restore backups."
+        ),
         "account": CommandEntry("removal_commands", "Remove the account with everything in it."),
         "stats": CommandEntry("health_commands", "Count entries, events, jobs and the cost of models."),
         "reports": CommandEntry("health_commands", "List telemetry events, newest first."),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 from typing import Any
 
 import click
 
+from lukasa.app import is_backup_folder
 from lukasa.model.errors import InvalidInput
 from lukasa.model.values import SHARED, Curator, Kind, Lifetime
 from lukasa.service.citations.citing import FORMS
@@ -174,16 +176,28 @@ def corroborate(cli: Invocation, id: str, failed: bool, reason: str) -> None:
     cli.emit(_revised(done) | {"outcome": done.outcome}, [*lines.checked(done), *lines.consequences(done)])
 
 
-@click.command(cls=CliCommand, examples=("lukasa restore 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90",))
-@click.argument("id")
+@click.command(
+    cls=CliCommand,
+    examples=(
+        "lukasa restore 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90",
+        "lukasa --data ~/memory restore /mnt/backups --at 2026-11-18",
+    ),
+)
+@click.argument("id", metavar="ID|DIR")
 @click.option("--reason", default="restored on request", show_default=True, help="Why; kept with the entry.")
+@click.option("--at", default=None, metavar="TIME", help="Of a folder of backups: the newest one that is not later.")
 @pass_invocation
-def restore(cli: Invocation, id: str, reason: str) -> None:
-    """Bring a retired entry back.
+def restore(cli: Invocation, id: str, reason: str, at: str | None) -> None:
+    """Bring a retired entry back, or all memory from a folder of backups.
 
-    It counts as said now, so reads show it before other entries about the same thing. For a held entry use
-    `lukasa accept`.
+    An entry counts as said now, so reads show it before other entries about the same thing. For a held entry use
+    `lukasa accept`. With a folder, this is `lukasa backup restore`.
     """
+    if is_backup_folder(id):
+        import_module("lukasa.surfaces.cli.backup_commands").brought_back(cli, id, at, dry_run=False)
+        return
+    if at is not None:
+        raise click.UsageError(f"{id!r} is no folder of backups, and --at is for one")
     done = cli.workspace().restore(id, reason)
     cli.emit(_revised(done), [line(good("active again "), done.id), *lines.consequences(done)])
 

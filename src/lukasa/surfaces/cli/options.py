@@ -162,3 +162,19 @@ class CliGroup(_Helpful, click.Group):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         self.format_commands(ctx, formatter)
         super().format_options(ctx, formatter)
+
+
+class ShortGroup(CliGroup):
+    """A group whose commonest command may be left out: `lukasa backup DIR` is `lukasa backup make DIR`."""
+
+    def __init__(self, *args: Any, short: str = "", **attrs: Any) -> None:
+        super().__init__(*args, **attrs)
+        self.short = short
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        options = args[: args.index("--")] if "--" in args else args
+        words = [word for word in options if not word.startswith("-")]
+        named = bool(words) and words[0] in self.commands
+        if args and not named and (words or options != args) and not {"-h", "--help"}.intersection(options):
+            args = [self.short, *args]
+        return super().parse_args(ctx, args)
