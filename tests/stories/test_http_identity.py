@@ -47,10 +47,11 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 def test_no_input_says_who_asks(verb: Verb) -> None:
     """T45, B2: no verb has a field for an identity.
 
-    Lists may be filtered by source and curator, which are theirs. The origin of a document that the owner adds says in
-    free words where its text comes from.
+    Lists may be filtered by source and curator, which are theirs, and an erasure names the source that it is about.
+    The origin of a document that the owner adds says in free words where its text comes from.
     """
     allowed = {"source", "curator"} if verb.name in ("memory_list", "memory_read", "memory_why") else set()
+    allowed |= {"source"} if verb.name in ("memory_erase_plan", "memory_erase") else set()
     allowed |= {"origin"} if verb.name == "corpus_add" else set()
     assert not set(verb.input.model_fields) & (set(CLAIMS) | {"source", "curator"}) - allowed
     assert verb.input.model_config["extra"] == "forbid"

@@ -78,7 +78,7 @@ def erase(
 @click.command("erasures", cls=CliCommand, examples=("lukasa erasures",))
 @pass_invocation
 def erasures(cli: Invocation) -> None:
-    """List the receipts of erasures in the workspace and the account, newest first. They hold none of the words."""
+    """List the receipts of erasures in the workspace and the account, newest first; none holds the words."""
     found = cli.workspace().erasures()
     told = [part for one in found for part in _receipt(one)] or [line("Nothing was erased here.")]
     cli.emit({"receipts": [_data(one) for one in found]}, told)

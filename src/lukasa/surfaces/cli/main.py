@@ -149,9 +149,13 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
         "reports": CommandEntry("health_commands", "List telemetry events, newest first."),
         "doctor": CommandEntry("health_commands", "Check the stores, and repair what can be repaired."),
         "erase": CommandEntry(
-            "erase_command", "Erase an entry, a source or a person with all that was derived from it, and prove it."
+            "erase_command",
+            "Erase an entry, a source or a person for good, with all that was derived from it, and prove it.",
         ),
-        "erasures": CommandEntry("erase_command", "List the receipts of erasures, newest first."),
+        "erasures": CommandEntry(
+            "erase_command",
+            "List the receipts of erasures in the workspace and the account, newest first; none holds the words.",
+        ),
         "scrub": CommandEntry(
             "health_commands", "Remove the contents of a tier or a conversation for good, in two steps."
         ),
