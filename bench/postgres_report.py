@@ -83,7 +83,8 @@ def disk(ours: Sequence[Row]) -> str:
     rows = [row for row in ours if row["sizes"]]
     head = [f"{row['entries']:,}" + (f" over {row['workspaces']:,}" if row["workspaces"] > 1 else "") for row in rows]
     names = {"hnsw": "index for vectors (HNSW)"}
-    tables = sorted({name for row in rows for name in row["sizes"]}, key=lambda t: -max(r["sizes"][t] for r in rows))
+    every = {name for row in rows for name in row["sizes"]}
+    tables = sorted(every, key=lambda name: (-max(row["sizes"][name] for row in rows), name))
     lines = [
         [names.get(table, table), *(f"{row['sizes'][table] / row['entries']:,.0f}" for row in rows)]
         for table in tables
