@@ -67,6 +67,7 @@ def serving(url: str, folder: Path) -> Iterator[tuple[int, int]]:
     finally:
         process.stdin.close()
         process.wait(30)
+        process.stdout.close()
 
 
 class Client:
