@@ -205,20 +205,8 @@ def _save(
 ) -> tuple[Discovery, Outcome]:
     location = f"{LOCATION}{request.url}"
     title = one_line(written.title) or one_line(looked.parsed.title) or one_line(request.url) or "discovery"
-    scores = category_scores(f"{title}\n{looked.parsed.body[:20_000]}", ctx.taxonomy)
-    best = sorted(scores, key=lambda name: (-scores[name], name))[:3]
-    listed = dict.fromkeys((*request.tags, *written.tags, *looked.tags, *best))
-    tags = tuple(listed)[:MOST_TAGS]
-    facts = {
-        "kind": looked.kind,
-        "context": request.context,
-        "relevance": f"{found.score:.2f}: {found.reason}",
-        "by": by,
-        "tags": ", ".join(tags),
-        "given": ", ".join(request.tags),
-        "excerpt": "" if by else escape_controls(discovery_note.one_line(redact(written.note)[0])),
-        "moved to": looked.url if looked.url != request.url else "",
-    }
+    tags = _tags(ctx, title, request, looked, written)
+    facts = _gathered(request, looked, found, written, by, tags)
     shown = [
         ("Found at", _shown(request.url)),
         ("It is now at", facts["moved to"]),
@@ -264,6 +252,29 @@ def _save(
         return made, "added" if known is None else "changed"
 
     return retry_on_conflict(attempt)
+
+
+def _tags(ctx: CallContext, title: str, request: Request, looked: Looked, written: Written) -> tuple[str, ...]:
+    """Return the tags that were given, those of the note and of the page, and the categories that its words fit."""
+    scores = category_scores(f"{title}\n{looked.parsed.body[:20_000]}", ctx.taxonomy)
+    best = sorted(scores, key=lambda name: (-scores[name], name))[:3]
+    return tuple(dict.fromkeys((*request.tags, *written.tags, *looked.tags, *best)))[:MOST_TAGS]
+
+
+def _gathered(
+    request: Request, looked: Looked, found: Relevance, written: Written, by: str, tags: tuple[str, ...]
+) -> dict[str, str]:
+    """Return what the source of a discovery keeps of how it was found."""
+    return {
+        "kind": looked.kind,
+        "context": request.context,
+        "relevance": f"{found.score:.2f}: {found.reason}",
+        "by": by,
+        "tags": ", ".join(tags),
+        "given": ", ".join(request.tags),
+        "excerpt": "" if by else escape_controls(discovery_note.one_line(redact(written.note)[0])),
+        "moved to": looked.url if looked.url != request.url else "",
+    }
 
 
 def _before(ctx: CallContext, location: str, known: DocumentSource | None) -> DocumentHead:
