@@ -78,6 +78,15 @@ def test_nothing_changes_until_a_person_accepts(guide: Workspace) -> None:
     assert guide.get_submission(id).state is SubmissionState.OPEN
 
 
+def test_the_words_of_memories_stand_in_for_a_sentence_as_a_sentence(guide: Workspace) -> None:
+    """K5: without a text, the memories' own words take the form of what they replace; added, they are a list."""
+    port, leave = learned(guide), learned(guide, "Ada is on leave in June")
+    guide.approve(guide.submit("deploys", memories=[port], replaces="The port is 80.").id)
+    assert body(guide) == GUIDE.replace("The port is 80.", f"{PORT}.")
+    guide.approve(guide.submit("deploys", memories=[leave], under="Production").id)
+    assert body(guide) == GUIDE.replace("The port is 80.", f"{PORT}.") + "\n- Ada is on leave in June\n"
+
+
 def test_accepted_it_is_a_version_and_linked_both_ways(guide: Workspace) -> None:
     """K5: the version, its passages and its axes; the memory it made unnecessary is retired with that reason."""
     port, leave = learned(guide), learned(guide, "Ada is on leave in June")

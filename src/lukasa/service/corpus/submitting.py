@@ -106,7 +106,7 @@ def submit(
     if not {one.id for one in found}.issuperset(unneeded):
         raise InvalidInput("derivable names an entry that is not among the memories", fix="name it as a memory too")
     about = _known(ctx, target.document)
-    change = _change(ctx, target, text or _own_words(ctx, found), there=about.there)
+    change = _change(ctx, target, text or _own_words(ctx, found, target), there=about.there)
     known = _same(ctx, about.key, change)
     if known is not None:
         return known
@@ -185,8 +185,14 @@ def _memories(ctx: CallContext, ids: Sequence[str]) -> list[Entry]:
     return found
 
 
-def _own_words(ctx: CallContext, found: Sequence[Entry]) -> str:
-    return "\n".join(f"- {' '.join(redact(ctx.shown(one).content)[0].split())}" for one in found)
+def _own_words(ctx: CallContext, found: Sequence[Entry], target: Target) -> str:
+    """Return the words of memories as a list, or as sentences where they stand in for a sentence of the document."""
+    words = [" ".join(redact(ctx.shown(one).content)[0].split()) for one in found]
+    replaced = target.replaces.strip()
+    if not replaced or replaced.startswith(("- ", "* ", "+ ")):
+        return "\n".join(f"- {one}" for one in words)
+    end = "." if replaced[-1] in ".!?" else ""
+    return " ".join(one if one[-1:] in (".", "!", "?") else f"{one}{end}" for one in words)
 
 
 def _change(ctx: CallContext, target: Target, text: str, *, there: bool) -> Change:
