@@ -1,0 +1,70 @@
+"""What machines tell each other when they sync: revisions of things, and the bundles that carry them.
+
+A thing is what can change on its own: the text of an entry, its other fields, a page, a note. Each change is a revision
+that names the revisions it was made from, so that the revisions of a thing form a graph. Every machine that has the same
+revisions has the same memory, whatever the order they came in.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime
+from typing import Any
+
+from msgspec import Struct
+
+from lukasa.model.events import canonical_json
+
+
+class Revision(Struct, frozen=True):
+    """One state of a thing. `body` is None once its words were erased: then only the digest is left.
+
+    `store` is the id of a workspace, or empty for the account's own things. `at` is when the change was made here, and
+    `machine` who made it; both are empty for a merge, which follows from its parents alone. `salt` keeps anybody from guessing an
+    erased body from the digest.
+    """
+
+    store: str
+    kind: str
+    thing: str
+    parents: tuple[str, ...]
+    body: dict[str, Any] | None
+    at: datetime
+    machine: str
+    salt: str
+    digest: str
+
+
+def revision_digest(
+    store: str,
+    kind: str,
+    thing: str,
+    parents: tuple[str, ...],
+    body: dict[str, Any],
+    at: datetime,
+    machine: str,
+    salt: str,
+) -> str:
+    """Return the name of a revision: it commits to all that the revision says."""
+    text = canonical_json([salt, store, kind, thing, sorted(parents), body, at.isoformat(), machine])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+class Sealed(Struct, frozen=True):
+    """A record of a bundle: its digest, and its text, which is None once it was erased."""
+
+    digest: str
+    text: str | None
+
+
+class Bundle(Struct, frozen=True):
+    """What one machine has to tell, in order: `number` counts from 1, `previous` is the digest of the bundle before.
+
+    Its signature is over the digests of its records, so that a text can be erased and the rest still proves itself.
+    """
+
+    machine: str
+    number: int
+    previous: str
+    at: datetime
+    records: tuple[Sealed, ...]
