@@ -12,7 +12,7 @@ PEERS := .venv-peers
 POSTGRES ?= .postgres
 
 .DEFAULT_GOAL := help
-.PHONY: help run run-postgres tour install model browser test check format torture bench bench-latency bench-server bench-offline bench-quality bench-nearest bench-write bench-meaning bench-speed bench-postgres bench-scale bench-attack bench-corpus bench-verify bench-move conformance clean
+.PHONY: help run run-postgres tour install model browser test check format torture bench bench-latency bench-server bench-offline bench-quality bench-nearest bench-write bench-meaning bench-speed bench-postgres bench-scale bench-attack bench-corpus bench-verify bench-move bench-langgraph conformance clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -114,6 +114,9 @@ bench-verify: install ## What checking citations costs a check and a context, in
 
 bench-move: install ## What export and import cost, in entries a second, into bench/RESULTS.md
 	@$(BIN)/python -m bench.move --results bench/RESULTS.md
+
+bench-langgraph: install ## Gathered puts of a LangGraph store beside LangGraph's own, into bench/RESULTS.md
+	@$(BIN)/python -m bench.langgraph_puts --results bench/RESULTS.md
 
 bench-attack: install model ## What untrusted text becomes and what it displaces, over 129 attacks, into bench/RESULTS.md
 	@$(BIN)/python -m bench.attack --misses --results bench/RESULTS.md
