@@ -12,7 +12,7 @@ PEERS := .venv-peers
 POSTGRES ?= .postgres
 
 .DEFAULT_GOAL := help
-.PHONY: help run run-postgres tour install model browser test check format torture bench bench-latency bench-server bench-offline bench-quality bench-nearest bench-write bench-meaning bench-speed bench-postgres bench-scale bench-attack bench-corpus bench-verify bench-move conformance clean
+.PHONY: help run run-postgres tour install model browser node test check format torture bench bench-latency bench-server bench-offline bench-quality bench-nearest bench-write bench-meaning bench-speed bench-postgres bench-scale bench-attack bench-corpus bench-verify bench-move bench-langgraph conformance clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -50,7 +50,14 @@ browser: install ## Chromium for the tests of the page, if there is none
 		$$SUDO apt-get install -y -qq --no-install-recommends chromium >/dev/null 2>&1; } || \
 		echo "No Chromium, and it cannot be installed here: install one for the tests of the page, or set LUKASA_BROWSER."
 
-test: install model browser check ## Lint, type-check and run every test
+node: ## Node and npm for the tests of the TypeScript client, if there is none
+	@command -v npm >/dev/null 2>&1 || \
+		{ test "$$(id -u)" = 0 && SUDO= || SUDO=sudo; \
+		$$SUDO apt-get update -qq >/dev/null 2>&1; \
+		$$SUDO apt-get install -y -qq --no-install-recommends nodejs npm >/dev/null 2>&1; } || \
+		echo "No Node, and it cannot be installed here: install Node 20 or newer for the tests of the TypeScript client."
+
+test: install model browser node check ## Lint, type-check and run every test
 	@$(BIN)/python -m pytest -n 2 --dist worksteal $(TESTS)
 
 check: install ## Lint and strict types
@@ -62,7 +69,7 @@ format: install ## Format the code
 	@$(BIN)/ruff format src tests bench tools
 	@$(BIN)/ruff check --fix src tests bench tools
 
-torture: install model browser ## The long reliability suite
+torture: install model browser node ## The long reliability suite
 	@LUKASA_TORTURE=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests
 
 conformance: install ## Run the tests that show what the sources ask for, and write docs/reference/conformance.md
@@ -115,6 +122,9 @@ bench-verify: install ## What checking citations costs a check and a context, in
 bench-move: install ## What export and import cost, in entries a second, into bench/RESULTS.md
 	@$(BIN)/python -m bench.move --results bench/RESULTS.md
 
+bench-langgraph: install ## Gathered puts of a LangGraph store beside LangGraph's own, into bench/RESULTS.md
+	@$(BIN)/python -m bench.langgraph_puts --results bench/RESULTS.md
+
 bench-attack: install model ## What untrusted text becomes and what it displaces, over 129 attacks, into bench/RESULTS.md
 	@$(BIN)/python -m bench.attack --misses --results bench/RESULTS.md
 
@@ -127,4 +137,4 @@ bench-meaning: install model ## Sentences kept word for word, both of two true o
 	@if test -d "$(FACTS)"; then $(BIN)/python -m bench.quality --facts $(FACTS) --results bench/RESULTS.md; fi
 
 clean: ## Remove the virtual environment and caches
-	@rm -rf $(VENV) $(PEERS) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) $(PEERS) clients/typescript/node_modules clients/typescript/dist build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -153,7 +153,7 @@ def test_view_of_nothing(claude: Claude, path: str) -> None:
 
 def test_a_file_of_too_many_lines(tmp_path: Path) -> None:
     """B11: the documented text for more than 999,999 lines, where a spec lets a file be that long."""
-    spec = preset_text("default").replace("max_chars = 20000", "max_chars = 2000000")
+    spec = preset_text("default").replace("max_chars = 20000", "max_chars = 20000\nmax_file_chars = 2000000")
     with Lukasa.open(tmp_path, embedder="none") as memory:
         claude = Claude(memory.workspace("long", spec=spec))
         claude.create(NOTES, "\n" * 999_999)
@@ -163,6 +163,22 @@ def test_a_file_of_too_many_lines(tmp_path: Path) -> None:
 
 
 # Create, and exactness
+
+
+def test_a_long_file(claude: Claude, agent: Workspace) -> None:
+    """B11: a file may be much longer than an entry. It is viewed by part, edited, found by its words, and limited."""
+    lines = [f"{number}: the reading of station {number}" for number in range(1, 10_001)]
+    claude.create(NOTES, "\n".join(lines))
+    assert claude("view", NOTES, view_range=[9_999, 9_999]).endswith(f"\n  9999\t{lines[9_998]}")
+    changed = claude("str_replace", NOTES, old_str="station 9000", new_str="the lighthouse")
+    assert "  9000\t9000: the reading of the lighthouse" in changed
+    claude("insert", NOTES, insert_line=10_000, insert_text="10001: a last line")
+    assert claude.text(NOTES).endswith("10000: the reading of station 10000\n10001: a last line\n")
+    (hit,) = agent.read("which reading is of the lighthouse?")
+    assert hit.entry.path == "notes.md"
+    answer = claude("create", TODO, file_text="x" * 1_000_001)
+    assert answer.startswith("Error: content")
+    assert "1,000,000" in answer or "1000000" in answer
 
 
 def test_create(claude: Claude) -> None:
@@ -243,7 +259,7 @@ def test_a_memory_neither_merges_with_a_file_nor_retires_it(world: Workspace, cl
     }
 
 
-@pytest.mark.parametrize("text", ["x" * 20_001, "nul\x00", "lone \ud800 surrogate"])
+@pytest.mark.parametrize("text", ["x" * 1_000_001, "nul\x00", "lone \ud800 surrogate"])
 def test_text_that_cannot_be_kept(world: Workspace, claude: Claude, text: str) -> None:
     """B11, W5: too long or not text at all is refused in words, and nothing is written."""
     assert claude("create", NOTES, file_text=text).startswith("Error: content h")

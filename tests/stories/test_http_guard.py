@@ -147,13 +147,13 @@ def test_nothing_changes_by_get(house: Running, good: dict[str, str], verb: obje
 
 
 def test_only_health_and_the_empty_page_are_open(house: Running) -> None:
-    """T02: without a pass there is whether the server lives and is ready, and the page, which holds nothing."""
+    """T02: without a pass there is whether the server lives and is ready, the page, which holds nothing, and the
+    document of what the program can be asked."""
     host = {"Host": f"127.0.0.1:{house.port}"}
     assets = [f"/assets/{path.name}" for path in (STATIC / "assets").iterdir() if path.is_file()]
-    for path in ("/health", "/live", "/ready", "/", *assets):
+    for path in ("/health", "/live", "/ready", "/openapi.json", "/", *assets):
         assert house.raw(raw_request("GET", path, host))[0] == 200
     for path in (
-        "/openapi.json",
         "/metrics",
         "/session",
         "/v1",

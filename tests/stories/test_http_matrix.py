@@ -362,13 +362,19 @@ def test_every_route_for_every_caller(stage: Stage, verb: Verb) -> None:
             things = ready(verb, stage.house.memory)
 
 
-@pytest.mark.parametrize("path", ["/openapi.json", "/v1/workspaces/novel/events/stream"])
-def test_what_is_no_verb_asks_for_a_pass_too(stage: Stage, path: str) -> None:
-    """T09: the routes beside the table; the stream of events is the owner's alone."""
+def test_what_is_no_verb_asks_for_a_pass_too(stage: Stage) -> None:
+    """T09: the stream of events, a route beside the table, is the owner's alone."""
+    path = "/v1/workspaces/novel/events/stream"
     for name in ("none", "malformed", "expired", "revoked"):
         assert stage.callers[name].get(path).status == 401
-    wanted = 403 if path.endswith("stream") else 200
-    assert stage.callers["everything"].get(path).status == wanted
+    assert stage.callers["everything"].get(path).status == 403
+
+
+def test_anybody_reads_the_document(stage: Stage) -> None:
+    """U4: a client is made from the document before anybody has a token; it says nothing about this memory."""
+    told = {name: stage.callers[name].get("/openapi.json") for name in ("none", "revoked", "owner")}
+    assert {answer.status for answer in told.values()} == {200}
+    assert len({answer.body for answer in told.values()}) == 1
 
 
 def test_every_route_is_known(stage: Stage) -> None:

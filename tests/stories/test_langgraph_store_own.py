@@ -12,7 +12,8 @@ import pytest
 from langchain_core.embeddings import Embeddings
 from langgraph.config import get_store
 from langgraph.graph import END, START, StateGraph
-from langgraph.store.base import GetOp, PutOp, SearchOp
+from langgraph.store.base import GetOp, PutOp, SearchOp, TTLConfig
+from langgraph.store.sqlite import SqliteStore
 
 from lukasa import Lukasa, Workspace
 from lukasa.langgraph import LukasaStore
@@ -147,8 +148,10 @@ def test_expired_items_are_there_until_swept_unless_omitted(ctx: Workspace, cloc
 
 
 @pytest.mark.parametrize("read", ["get", "search"])
-def test_reading_renews(store: Face, clock: FixedClock, read: str) -> None:
-    """LangGraph: by default a read starts the time anew; `refresh_ttl=False` does not."""
+@pytest.mark.parametrize("how", ["sync", "async"])
+def test_reading_renews_where_the_configuration_says_so(ctx: Workspace, clock: FixedClock, read: str, how: str) -> None:
+    """LangGraph: with `refresh_on_read` a read starts the time anew; `refresh_ttl=False` does not."""
+    store = Face(LukasaStore(ctx, ttl={"refresh_on_read": True}), loops=how == "async")
     store.put(("t",), "k", {"v": 1}, ttl=2)
     for refresh, left in ((None, True), (True, True), (False, False)):
         wait(clock, 1.5)
@@ -161,16 +164,27 @@ def test_reading_renews(store: Face, clock: FixedClock, read: str) -> None:
         wait(clock, -1.5)
 
 
-def test_the_configuration_can_turn_renewal_off(ctx: Workspace, clock: FixedClock) -> None:
-    """LangGraph: `refresh_on_read`, and one call can still ask for it."""
-    store = LukasaStore(ctx, ttl={"refresh_on_read": False})
-    store.put(("t",), "k", {"v": 1}, ttl=2)
+@pytest.mark.parametrize("config", [None, {}, {"refresh_on_read": False}, {"refresh_on_read": True}], ids=repr)
+@pytest.mark.parametrize("asked", [None, False, True], ids=repr)
+def test_renewal_is_that_of_sqlite_store(
+    ctx: Workspace, clock: FixedClock, tmp_path: Path, config: TTLConfig | None, asked: bool | None
+) -> None:
+    """LangGraph: both stores renew, or leave, the time of an item under the same configuration and call."""
+    mine = LukasaStore(ctx, ttl=config)
+    mine.put(("t",), "k", {"v": 1}, ttl=2)
     wait(clock, 1.5)
-    store.get(("t",), "k", refresh_ttl=True)
-    wait(clock, 1.5)
-    store.get(("t",), "k")
-    wait(clock, 1.5)
-    assert store.sweep_ttl() == 1
+    mine.get(("t",), "k", refresh_ttl=asked)
+    wait(clock, 1)
+    renewed = mine.sweep_ttl() == 0
+    with SqliteStore.from_conn_string(str(tmp_path / "theirs.db")) as theirs:
+        theirs.ttl_config = config
+        theirs.setup()
+        theirs.put(("t",), "k", {"v": 1}, ttl=2)
+        # The store's clock is the database's, so the test sets the time back instead of waiting.
+        theirs.conn.execute("UPDATE store SET expires_at = '2000-01-01 00:00:00'")
+        theirs.get(("t",), "k", refresh_ttl=asked)
+        ((left,),) = theirs.conn.execute("SELECT expires_at FROM store").fetchall()
+    assert renewed is (str(left) != "2000-01-01 00:00:00")
 
 
 def test_putting_again_decides_the_time_anew(ctx: Workspace, clock: FixedClock) -> None:
@@ -275,15 +289,40 @@ def test_wrong_dimensions_are_an_error_and_nothing_is_written(ctx: Workspace) ->
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"dims": 0}, {"embed": None}, {"fields": "text"}, {"fields": [1]}, {"text_fields": ["text"]}],
+    [
+        {"dims": 0},
+        {"embed": None},
+        {"fields": "text"},
+        {"fields": [1]},
+        {"text_fields": [1]},
+        {"fields": ["a"], "text_fields": ["b"]},
+        {"distance_type": "manhattan"},
+        {"ann_index_config": "hnsw"},
+        {"fieldz": ["text"]},
+    ],
     ids=repr,
 )
 def test_a_wrong_index_is_an_error(ctx: Workspace, wrong: dict[str, Any]) -> None:
     """LangGraph: a setting that would be ignored is refused."""
-    with pytest.raises(ValueError, match=r"dims|embedding function|fields|unknown"):
+    with pytest.raises(ValueError, match=r"dims|embedding function|fields|unknown|mapping"):
         LukasaStore(ctx, index=index(**wrong))
     with pytest.raises(ValueError, match="unknown ttl"):
         LukasaStore(ctx, ttl={"default": 5})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("distance", ["cosine", "l2", "inner_product"])
+@pytest.mark.parametrize("fields", ["title", ["title"]], ids=repr)
+def test_settings_of_langgraphs_other_stores_are_taken(ctx: Workspace, distance: str, fields: Any) -> None:
+    """LangGraph: what SqliteStore and PostgresStore take. A score is higher for a better hit, whichever is named."""
+    ann = {"kind": "hnsw", "vector_type": "halfvec"}
+    store = LukasaStore(ctx, index=index(text_fields=fields, distance_type=distance, ann_index_config=ann))
+    store.put(("d",), "car", {"title": "red car", "note": "a dog barks"})
+    store.put(("d",), "dog", {"title": "a dog barks", "note": "red car"})
+    found = store.search(("d",), query="automobile red")
+    assert [item.key for item in found] == ["car", "dog"]
+    assert found[0].score is not None
+    assert found[1].score is not None
+    assert found[0].score > found[1].score
 
 
 def test_without_an_index_lukasas_own_embedder_serves(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import apsw
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from langgraph.store.base import ListNamespacesOp, MatchCondition, PutOp, SearchOp
+from langgraph.store.base import IndexConfig, ListNamespacesOp, MatchCondition, PutOp, SearchOp
 
 from lukasa import Lukasa
 from lukasa.langgraph import LukasaStore
@@ -38,6 +39,61 @@ def test_300_calls_at_once_lose_nothing(tmp_path: Path) -> None:
 
     with LukasaStore.open(tmp_path / "data", embedder="none") as store:
         asyncio.run(main(store))
+
+
+def test_puts_started_together_share_a_transaction(tmp_path: Path) -> None:
+    """B11: gathered puts and deletes are one batch: of several for a key the last counts, and each is in the log."""
+
+    async def main() -> None:
+        async with LukasaStore.open(tmp_path / "data", embedder="none") as store:
+            await store.aput(("n",), "gone", {"i": -1})
+            puts = [store.aput(("n",), str(i % 250), {"i": i}) for i in range(500)]
+            await asyncio.gather(*puts, store.adelete(("n",), "gone"))
+            found = await store.asearch(("n",), limit=1000)
+            assert {item.key: item.value["i"] for item in found} == {str(i): 250 + i for i in range(250)}
+            events = store.workspace.events(action="item.saved", limit=1000)
+            assert len(events) == 251
+            assert len({event.at for event in events}) == 2
+            assert store.workspace.check() == []
+
+    asyncio.run(main())
+
+
+def test_one_wrong_put_fails_alone(tmp_path: Path) -> None:
+    """B11: of calls that share a transaction, only the one at fault gets an error; the others are written."""
+
+    async def refusing(texts: Sequence[str]) -> list[list[float]]:
+        if any("refuse" in text for text in texts):
+            raise ConnectionError("the model refused")
+        return [[1.0, 0.0] for _ in texts]
+
+    async def main() -> None:
+        config: IndexConfig = {"dims": 2, "embed": refusing}
+        async with LukasaStore.open(tmp_path / "data", embedder="none", index=config) as store:
+            texts = ["one", "refuse me", "three"]
+            puts = [store.aput(("n",), text, {"text": text}) for text in texts]
+            bad = store.aput(("n",), "bad", {"text": {1, 2}})
+            answers = await asyncio.gather(*puts, bad, return_exceptions=True)
+            assert [type(answer) for answer in answers] == [type(None), ConnectionError, type(None), InvalidInput]
+            assert sorted(item.key for item in await store.asearch(("n",))) == ["one", "three"]
+
+    asyncio.run(main())
+
+
+def test_a_cancelled_put_leaves_the_others(tmp_path: Path) -> None:
+    """T08: of calls that share a transaction, some are cancelled before it begins; the others are written."""
+
+    async def main() -> None:
+        async with LukasaStore.open(tmp_path / "data", embedder="none") as store:
+            tasks = [asyncio.create_task(store.aput(("n",), str(i), {"i": i})) for i in range(20)]
+            await asyncio.sleep(0)
+            for task in tasks[::2]:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            found = {int(item.key) for item in await store.asearch(("n",), limit=100)}
+            assert found >= {i for i in range(20) if i % 2}
+
+    asyncio.run(main())
 
 
 def test_threads_and_loops_share_a_store(tmp_path: Path) -> None:

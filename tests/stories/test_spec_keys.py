@@ -472,6 +472,19 @@ def test_an_entry_has_a_longest_length(memory: Lukasa) -> None:
     assert world.put("workspace", "The lamp is green").outcome == "stored"
 
 
+def test_a_file_has_a_longest_length_of_its_own(memory: Lukasa) -> None:
+    """W5: `max_file_chars` holds for an entry with a path, and `max_chars` for the others."""
+    rules = {"non_mirror": [], "calibration": "primary", "max_chars": 10, "max_file_chars": 30}
+    world = made(memory, {"reference_only": rules})
+    assert world.put_many("workspace", [Memo("The lamp is green, once", path="lamp.md")])[0].outcome == "stored"
+    for text, path, most in (
+        ("The lamp is green, once", None, "10"),
+        ("The lamp is as green as the sea", "b.md", "30"),
+    ):
+        with pytest.raises(InvalidContent, match=most):
+            world.put_many("workspace", [Memo(text, path=path)])
+
+
 @pytest.mark.parametrize("boundary", ["tenant", "context", "trust"])
 def test_the_boundary_of_a_gate_is_told(memory: Lukasa, boundary: str) -> None:
     """W6: the ledger of a write names the boundary that the text crossed, and the gate applies to its tier alone."""

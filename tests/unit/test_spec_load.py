@@ -222,6 +222,7 @@ def test_numbers_too_long_to_print() -> None:
         ("retrieval", {"weights": dict.fromkeys(SIGNALS, 0)}),
         ("reference_only", {"similarity": 2}),
         ("reference_only", {"max_chars": 0}),
+        ("reference_only", {"max_file_chars": 0}),
         ("triggers", {"queue_depth": 0}),
         ("triggers", {"revision_queue": 1.5}),
         ("triggers", {"idle_minutes": 0}),

@@ -183,12 +183,13 @@ def _by_trust(table: TomlTable, key: str, defaults: Mapping[str, float]) -> dict
 def read_reference_only(root: TomlTable) -> ReferenceOnly:
     table = root.table("reference_only")
     if "reference_only" not in root:
-        return ReferenceOnly((), "primary", 1.0, 1)
+        return ReferenceOnly((), "primary", 1.0, 1, 1)
     value = ReferenceOnly(
         non_mirror=table.texts("non_mirror", example=("documents",)),
         calibration=table.choice("calibration", ("primary", "backstop")),
         similarity=table.number("similarity", 0.6, above=True, high=1.0),
         max_chars=table.whole("max_chars", 20_000, low=1),
+        max_file_chars=table.whole("max_file_chars", 1_000_000, low=1),
     )
     table.close()
     return value

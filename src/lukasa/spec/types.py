@@ -265,6 +265,7 @@ class ReferenceOnly(Struct, frozen=True):
     calibration: Literal["primary", "backstop"]
     similarity: float
     max_chars: int
+    max_file_chars: int
 
 
 class SanitizationGate(Struct, frozen=True):

@@ -302,8 +302,10 @@ def checked_content(ctx: CallContext, value: object, path: str | None) -> str:
     """Return the text of an entry; only a file may be blank."""
     if value is DAMAGED:
         raise Damaged("the text to store")
-    check = inputs.text if path is None else inputs.verbatim
-    return check(value, "content", ctx.spec.reference_only.max_chars)
+    rules = ctx.spec.reference_only
+    if path is None:
+        return inputs.text(value, "content", rules.max_chars)
+    return inputs.verbatim(value, "content", rules.max_file_chars)
 
 
 def _curator(ctx: CallContext, memo: Memo) -> Curator:

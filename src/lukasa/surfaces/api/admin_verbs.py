@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
@@ -15,7 +14,7 @@ from lukasa.service.curation import reflect
 from lukasa.service.jobs import queue
 from lukasa.service.workspace import Workspace
 from lukasa.surfaces.api.shapes import GrantOut, GrantsOut, IssuedOut, JobOut, JobsOut
-from lukasa.surfaces.api.verb import Call, NoInput, Verb, VerbInput, VerbOutput
+from lukasa.surfaces.api.verb import Call, Moment, NoInput, Verb, VerbInput, VerbOutput
 from lukasa.upkeep.scrub_plan import SHORTEST, Manifest, confirmed
 
 
@@ -31,7 +30,7 @@ class GrantIn(VerbInput):
     scope: dict[str, str] = Field(default={}, description="Scope keys that it is bound to, such as a tenant.")
     as_agent: str | None = Field(None, description="Agent that it acts as; the name of the grant if left out.")
     unverified: bool = Field(False, description="Treat its entries as text of unknown authorship.")
-    expires_at: datetime | None = Field(None, description="When it expires; never if left out.")
+    expires_at: Moment | None = Field(None, description="When it expires; never if left out.")
 
 
 def grants(call: Call, given: NoInput) -> GrantsOut:

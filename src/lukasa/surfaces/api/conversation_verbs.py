@@ -22,7 +22,7 @@ from lukasa.surfaces.api.shapes import (
     ScopesEndedOut,
     WorkspacesOut,
 )
-from lukasa.surfaces.api.verb import Call, NoInput, SessionTool, Verb, VerbInput, VerbOutput
+from lukasa.surfaces.api.verb import MOST_NUMBER, Call, NoInput, SessionTool, Verb, VerbInput, VerbOutput
 
 _WORKSPACE = "/workspaces/{workspace}"
 _CONVERSATIONS = f"{_WORKSPACE}/conversations"
@@ -321,7 +321,7 @@ def transcripts(call: Call, given: TranscriptsIn) -> TranscriptsOut:
 class SaidIn(VerbInput):
     id: str = Field(description="Id of a transcript.")
     limit: int = Field(100, ge=1, le=1000, description="At most this many messages.")
-    after: int = Field(0, ge=0, description="How many messages to skip: `next` of the page before.")
+    after: int = Field(0, ge=0, le=MOST_NUMBER, description="How many messages to skip: `next` of the page before.")
 
 
 def said(call: Call, given: SaidIn) -> TranscriptSaidOut:

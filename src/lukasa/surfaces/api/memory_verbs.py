@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -31,7 +30,7 @@ from lukasa.surfaces.api.shapes import (
     WordsOut,
     WrittenOut,
 )
-from lukasa.surfaces.api.verb import Call, SessionTool, Verb, VerbInput, VerbOutput
+from lukasa.surfaces.api.verb import Call, Moment, SessionTool, Verb, VerbInput, VerbOutput
 
 _WORKSPACE = "/workspaces/{workspace}"
 _ENTRIES = f"{_WORKSPACE}/entries"
@@ -57,8 +56,8 @@ class QuestionIn(VerbInput):
     source: str | None = Field(None, description="Only entries learned from this source.")
     curator: str | None = Field(None, description="Only entries written by agent, author or import.")
     state: str | None = Field(None, description="Only entries in this state.")
-    since: datetime | None = Field(None, description="Only entries written at or after this time.")
-    until: datetime | None = Field(None, description="Only entries written before this time.")
+    since: Moment | None = Field(None, description="Only entries written at or after this time.")
+    until: Moment | None = Field(None, description="Only entries written before this time.")
     held: bool = Field(False, description="Also entries that wait for a person's decision.")
     history: bool = Field(False, description="Also forgotten, replaced and archived entries.")
     as_of: str | None = Field(None, description="Answer as memory stood at this time, or at this bookmark.")
@@ -132,7 +131,7 @@ class MemoIn(VerbInput):
     private: bool = Field(False, description="True if other agents must not see it.")
     links: list[str] = Field(default=[], description="Ids of documents that support it.")
     derived_from: list[str] = Field(default=[], description="Ids of entries from which it was concluded.")
-    valid_at: datetime | None = Field(None, description="Since when it is true; now if left out.")
+    valid_at: Moment | None = Field(None, description="Since when it is true; now if left out.")
     supersedes: str | None = Field(None, description="Id of the entry that it replaces and retires.")
     corrects: str | None = Field(None, description="Id of the entry that it corrects: that one stays, shown under it.")
     metadata: dict[str, Any] = Field(default={}, description="A small JSON object to keep with it.")
@@ -188,8 +187,8 @@ class ListIn(VerbInput):
     tag: str | None = Field(None, description="Only entries with this tag.")
     source: str | None = Field(None, description="Only entries learned from this source.")
     curator: str | None = Field(None, description="Only entries written by agent, author or import.")
-    since: datetime | None = Field(None, description="Only entries written at or after this time.")
-    until: datetime | None = Field(None, description="Only entries written before this time.")
+    since: Moment | None = Field(None, description="Only entries written at or after this time.")
+    until: Moment | None = Field(None, description="Only entries written before this time.")
     everything: bool = Field(False, description="Also held and retired entries.")
     q: str | None = Field(None, description="Only entries that match these words, best first, in one page.")
     limit: int = Field(50, ge=1, le=500, description="At most this many entries.")
@@ -309,7 +308,7 @@ class UpdateIn(EntryIn):
     kind: KindName | None = Field(None, description="semantic (a fact), episodic (an event), procedural (a rule).")
     lifetime: LifetimeName | None = Field(None, description="long_term, short_term or conversation.")
     metadata: dict[str, Any] | None = Field(None, description="A small JSON object, in place of the old one.")
-    valid_at: datetime | None = Field(None, description="Since when it is true.")
+    valid_at: Moment | None = Field(None, description="Since when it is true.")
     expected_version: int | None = Field(None, description="Version that you read; fail if it has changed since.")
 
 

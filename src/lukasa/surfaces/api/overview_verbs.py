@@ -13,7 +13,7 @@ from lukasa.model.telemetry import TelemetryQuery
 from lukasa.service.admin import stats
 from lukasa.service.call import CallContext
 from lukasa.surfaces.api.shapes import EntryOut, EventOut, EventsOut
-from lukasa.surfaces.api.verb import Call, NoInput, Verb, VerbInput, VerbOutput
+from lukasa.surfaces.api.verb import MOST_NUMBER, Call, NoInput, Verb, VerbInput, VerbOutput
 from lukasa.surfaces.web import rendering
 
 _WORKSPACE = "/workspaces/{workspace}"
@@ -22,7 +22,7 @@ _WORKSPACE = "/workspaces/{workspace}"
 class EventsIn(VerbInput):
     action: str | None = Field(None, description="Only events of this action, such as entry.put.")
     limit: int = Field(100, ge=1, le=1000, description="At most this many events.")
-    after: int = Field(0, ge=0, description="Only events after this number: `next` of the page before.")
+    after: int = Field(0, ge=0, le=MOST_NUMBER, description="Only events after this number: `next` of the page before.")
     bookmark: str | None = Field(None, description="Only events after this bookmark.")
 
 

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from lukasa.model.errors import InvalidInput
 from lukasa.model.grant import Capability
-from lukasa.surfaces.api.verb import Call, Verb, VerbInput, VerbOutput
+from lukasa.surfaces.api.verb import Call, Moment, Verb, VerbInput, VerbOutput
 
 _PLAIN = re.compile(r"[^\w. -]+")
 
@@ -23,7 +23,7 @@ class PastIn(VerbInput):
     data: str = Field(description="The file, in base64: a single file, or a zip as downloaded.")
     format: str = Field("", description="Its format; recognised by default.")
     dry_run: bool = Field(False, description="Only say what would come in, with samples.")
-    since: datetime | None = Field(None, description="Leave out what was said before.")
+    since: Moment | None = Field(None, description="Leave out what was said before.")
     tier: str | None = Field(None, description="The tier for memories and facts.")
     mine: bool = Field(False, description="Count the rules of the file as the owner's own words.")
 

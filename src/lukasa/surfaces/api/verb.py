@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, Literal, Self, TypeVar
+from datetime import datetime
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from msgspec import Struct
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, create_model
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 
 from lukasa.model.errors import InvalidInput, brief
@@ -21,7 +22,10 @@ from lukasa.service.admin.access import AccessControl, Credential
 from lukasa.service.workspace import Workspace
 from lukasa.surfaces.cli.data import plain
 
+MOST_NUMBER = 2**63 - 1  # a database holds no greater one
+
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+MOMENT = r"^\d{4}-\d{2}-\d{2}([Tt ]\d{2}:\d{2}.*)?$"  # the texts that are read as a time
 _IN_PATH = re.compile(r"\{(\w+)\}")
 
 
@@ -29,6 +33,18 @@ class VerbInput(BaseModel):
     """An input: exactly these fields."""
 
     model_config = ConfigDict(extra="forbid")
+
+
+def _moment(given: object) -> object:
+    """Read a time. A bare number is refused: pydantic would take it as seconds since 1970, which nobody means."""
+    if isinstance(given, str) and re.fullmatch(MOMENT, given):
+        return datetime.fromisoformat(given)
+    if given is None or isinstance(given, datetime):
+        return given
+    raise ValueError("write the time as 2026-11-15T09:30")
+
+
+Moment = Annotated[datetime, BeforeValidator(_moment)]
 
 
 class VerbOutput(BaseModel):

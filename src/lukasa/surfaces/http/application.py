@@ -79,7 +79,7 @@ def build(parts: ApplicationParts) -> ASGIApp:
             yield
 
     async def openapi(request: Request) -> Response:
-        await offload(authenticator.credential, request)
+        """Show the document to anybody: it describes the program, and nothing that this server holds."""
         return JSONResponse(document(parts.verbs))
 
     async def no_route(request: Request, error: Exception) -> Response:
@@ -91,7 +91,8 @@ def build(parts: ApplicationParts) -> ASGIApp:
             return problem(refusal).response()
         if status == 405:
             detail = f"{request.method} is not a method of this path"
-            return Problem(405, "no-such-method", detail, fix="see /openapi.json").response()
+            allow = {"Allow": ", ".join(methods_at(request.url.path, routes))}
+            return Problem(405, "no-such-method", detail, fix="see /openapi.json").response(allow)
         return Problem(404, "not-found", "there is nothing at this path", fix="see /openapi.json").response()
 
     async def crashed(request: Request, error: Exception) -> Response:
@@ -109,6 +110,17 @@ def build(parts: ApplicationParts) -> ASGIApp:
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: no_route, Exception: crashed})
     app.router.redirect_slashes = False
     return Observed(RequestFilter(app, parts.names), parts.metrics, parts.log, _given_up)
+
+
+def methods_at(path: str, routes: Sequence[BaseRoute]) -> list[str]:
+    """Return the methods of all routes at a path."""
+    found = {
+        method
+        for route in routes
+        if isinstance(route, Route) and route.path_regex.match(path)
+        for method in route.methods or ()
+    }
+    return sorted(found)
 
 
 def _given_up() -> Response:

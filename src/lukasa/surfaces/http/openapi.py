@@ -10,6 +10,7 @@ from pydantic.json_schema import models_json_schema
 
 from lukasa import __version__
 from lukasa.surfaces.api.verb import Verb, VerbInput, VerbOutput
+from lukasa.surfaces.http.field_rules import IDEMPOTENCY_KEY, IF_MATCH, ruled
 
 _REF = "#/components/schemas/{model}"
 _SCOPE = "Scope keys to bind, like a query: org_id=acme&domain_id=billing. They narrow what a grant binds."
@@ -26,7 +27,8 @@ def document(verbs: Sequence[Verb]) -> dict[str, Any]:
         "info": {
             "title": "Lukasa",
             "version": __version__,
-            "description": "Memory for AI agents. Every request carries a token, as `Authorization: Bearer …`.",
+            "description": "Memory for AI agents. A request carries a token, as `Authorization: Bearer …`; only this "
+            "document, /live and /ready need none.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": "/"}],
@@ -57,6 +59,9 @@ def _schemas(verbs: Sequence[Verb]) -> dict[str, Any]:
     for verb in verbs:
         if verb.method in ("POST", "PUT", "PATCH"):
             found[_body_name(verb)] = _body(found[verb.input.__name__], verb)
+    for name in {name for name in found if name.endswith("In")} - {model.__name__ for model in inputs}:
+        fields = {field: ruled("", field, one) for field, one in found[name].get("properties", {}).items()}
+        found[name] = {**found[name], "properties": fields}
     bodies = {_body_name(verb) for verb in verbs if verb.method in ("POST", "PUT", "PATCH")}
     unused = {model.__name__ for model in inputs} - bodies
     return {name: schema for name, schema in sorted(found.items()) if name not in unused}
@@ -69,7 +74,7 @@ def _body_name(verb: Verb) -> str:
 
 
 def _body(schema: dict[str, Any], verb: Verb) -> dict[str, Any]:
-    kept = {name: schema["properties"][name] for name in verb.other_fields}
+    kept = {name: ruled(verb.name, name, schema["properties"][name]) for name in verb.other_fields}
     needed = [name for name in schema.get("required", ()) if name in kept]
     body = {**schema, "properties": kept, "title": _body_name(verb)}
     body.pop("required", None)
@@ -84,7 +89,7 @@ def _operation(verb: Verb, schemas: dict[str, Any]) -> dict[str, Any]:
         + (" Only the owner may use it." if verb.owner_only else ""),
         "tags": [_tag(verb)],
         "parameters": _parameters(verb),
-        "responses": {str(verb.status): _answer(verb), "default": {"$ref": "#/components/responses/problem"}},
+        "responses": {str(verb.status): _answer(verb), **{str(status): _PROBLEM_REF for status in refusals(verb)}},
         "x-capabilities": [str(one) for one in verb.capabilities],
     }
     if verb.method in ("POST", "PUT", "PATCH"):
@@ -92,6 +97,20 @@ def _operation(verb: Verb, schemas: dict[str, Any]) -> dict[str, Any]:
         needed = bool(schemas[_body_name(verb)].get("required"))
         operation["requestBody"] = {"required": needed, "content": {"application/json": {"schema": schema}}}
     return operation
+
+
+def refusals(verb: Verb) -> list[int]:
+    """Return the statuses of problems that a verb can answer with."""
+    found = {401, 403, 404, 421, 422, 500, 503}
+    if verb.method in ("POST", "PUT", "PATCH"):
+        found |= {400, 408, 413, 415}
+    if verb.mutates:
+        found |= {409, 507}
+    if verb.version_of is not None:
+        found |= {412, 428}
+    if verb.name in _ASKS_A_MODEL:
+        found.add(502)
+    return sorted(found)
 
 
 def _sentence(text: str) -> str:
@@ -113,6 +132,7 @@ def _parameters(verb: Verb) -> list[dict[str, Any]]:
     if verb.in_workspace:
         about = "Name or id of a workspace."
         found.append({"name": "workspace", "in": "path", "required": True, "description": about, **_TEXT})
+    fields = {name: ruled(verb.name, name, field) for name, field in fields.items()}
     found += [_parameter(name, "path", fields[name], required=True) for name in verb.path_fields]
     if verb.method in ("GET", "DELETE"):
         needed = {name for name, field in verb.input.model_fields.items() if field.is_required()}
@@ -121,9 +141,9 @@ def _parameters(verb: Verb) -> list[dict[str, Any]]:
         found.append({"name": "Lukasa-Scope", "in": "header", "description": _SCOPE, **_TEXT})
     if verb.version_of is not None:
         about = 'The ETag that you read, such as "3"; `*` for any version. Without it the answer is 428.'
-        found.append({"name": "If-Match", "in": "header", "description": about, **_TEXT})
+        found.append({"name": "If-Match", "in": "header", "description": about, "schema": IF_MATCH})
     if verb.method == "POST" and verb.mutates and verb.keyed:
-        found.append({"name": "Idempotency-Key", "in": "header", "description": _KEY, **_TEXT})
+        found.append({"name": "Idempotency-Key", "in": "header", "description": _KEY, "schema": IDEMPOTENCY_KEY})
     return found
 
 
@@ -133,6 +153,8 @@ def _parameter(name: str, where: str, field: dict[str, Any], *, required: bool) 
     return {**made, "description": field["description"]} if "description" in field else made
 
 
+_PROBLEM_REF = {"$ref": "#/components/responses/problem"}
+_ASKS_A_MODEL = frozenset({"corpus_discover", "feed_poll"})
 _TEXT = {"schema": {"type": "string"}}
 _PROBLEM = {
     "title": "Problem",

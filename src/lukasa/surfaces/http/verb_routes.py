@@ -13,9 +13,10 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, get_args
 from urllib.parse import parse_qsl, urlencode
 
+from pydantic.fields import FieldInfo
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -30,10 +31,12 @@ from lukasa.surfaces.api.disclosing import disclose_output
 from lukasa.surfaces.api.shapes import PageOut
 from lukasa.surfaces.api.verb import Call, Verb, VerbInput, VerbOutput, prepare
 from lukasa.surfaces.http.authentication import Authenticator
+from lukasa.surfaces.http.field_rules import MOST_KEY
 from lukasa.surfaces.http.problems import Problem, safely
 from lukasa.surfaces.offload import offload
 
 ROOT = "/v1"
+_WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,30})")
 _ETAG = re.compile(r'"(\d{1,9})"')
 
 
@@ -117,7 +120,7 @@ def _response(asked: VerbRequest, output: VerbOutput, status: int, headers: dict
 
 
 async def read_input(verb: Verb, request: Request) -> VerbInput:
-    data = _query(request) if verb.method in ("GET", "DELETE") else await read_body(request)
+    data = _query(verb, request) if verb.method in ("GET", "DELETE") else await read_body(request)
     for name in ("expected_version", *verb.path_fields):
         if name in data:
             where = "If-Match header" if name == "expected_version" else "path"
@@ -125,15 +128,25 @@ async def read_input(verb: Verb, request: Request) -> VerbInput:
     data |= {name: request.path_params[name] for name in verb.path_fields}
     if verb.version_of is not None:
         data["expected_version"] = expected_version(request)
-    return verb.input.model_validate(data)
+    return verb.input.model_validate_json(json.dumps(data), strict=True)
 
 
-def _query(request: Request) -> dict[str, Any]:
+def _query(verb: Verb, request: Request) -> dict[str, Any]:
     given = request.query_params.multi_items()
     data = dict(given)
     if len(data) != len(given):
         raise Problem(422, "invalid-input", "a parameter is given twice", fix="give each parameter once")
-    return data
+    return {name: _meant(text, verb.input.model_fields.get(name)) for name, text in data.items()}
+
+
+def _meant(text: str, field: FieldInfo | None) -> str | int | bool:
+    """Return the number or the truth value that a text in a query stands for, where its field holds one."""
+    kinds = set() if field is None else {field.annotation, *get_args(field.annotation)}
+    if int in kinds and _WHOLE.fullmatch(text):
+        return int(text)
+    if bool in kinds and text in ("true", "false"):
+        return text == "true"
+    return text
 
 
 async def read_body(request: Request) -> dict[str, Any]:
@@ -214,7 +227,6 @@ def scope_of(request: Request) -> dict[str, str]:
 # Idempotency keys
 
 ABANDONED = timedelta(minutes=1)
-MAX_KEY = 200
 
 
 def _idempotency_key(verb: Verb, request: Request) -> str | None:
@@ -224,8 +236,8 @@ def _idempotency_key(verb: Verb, request: Request) -> str | None:
     if not verb.keyed:
         fix = "send the request without a key"
         raise Problem(422, "invalid-input", "the answer is a secret, which is not kept for a key", fix=fix)
-    if not 1 <= len(key) <= MAX_KEY or not key.isprintable() or not key.isascii():
-        detail = f"an idempotency key has 1 to {MAX_KEY} printable ASCII characters"
+    if not 1 <= len(key) <= MOST_KEY or not key.isprintable() or not key.isascii():
+        detail = f"an idempotency key has 1 to {MOST_KEY} printable ASCII characters"
         raise Problem(422, "invalid-input", detail, fix="use a UUID")
     return key
 

@@ -36,6 +36,7 @@ from lukasa.service.entries.store_items import ItemSearch, Pattern, PutItem
 from lukasa.service.upkeep import backfill
 from lukasa.service.workspace import Workspace
 from lukasa.storage.port import FoundItem
+from lukasa.surfaces.langgraph.batching import PutBatcher
 from lukasa.surfaces.langgraph.embedding import WHOLE, Index, IndexEmbedder, checked_fields, texts_of
 from lukasa.surfaces.offload import Wait, offload, wait_apart, wait_on
 
@@ -64,6 +65,8 @@ class LukasaStore(BaseStore):
         self._fields = self._index.fields if self._index else WHOLE
         self._indexer = _OWN_INDEX if self._index else ""
         self._omit_expired = bool((ttl or {}).get("omit_expired", False))
+        self._renews = bool((ttl or {}).get("refresh_on_read", False))
+        self._batcher = PutBatcher(self._write)
         self._sweeper = Sweeper(self.sweep_ttl)
         self._memory: Lukasa | None = None
 
@@ -106,6 +109,14 @@ class LukasaStore(BaseStore):
     ) -> None:
         self.close()
 
+    async def __aenter__(self) -> LukasaStore:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await offload(self.close)
+
     # Operations
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
@@ -113,16 +124,29 @@ class LukasaStore(BaseStore):
         return self._run(list(ops), wait_apart)
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """Do the same as `batch`, in a thread. A cancelled call may still be carried out, but never by half."""
-        return await offload(self._run, list(ops), wait_on(asyncio.get_running_loop()))
+        """Do the same as `batch`, in a thread. A cancelled call may still be carried out, but never by half.
+
+        Calls that only put, as `aput` does, and that the loop starts at the same moment, share one transaction.
+        """
+        asked = list(ops)
+        if asked and all(isinstance(op, PutOp) for op in asked):
+            await self._batcher.put([self._put(op) for op in asked if isinstance(op, PutOp)])
+            return [None] * len(asked)
+        return await offload(self._run, asked, wait_on(asyncio.get_running_loop()))
 
     def _run(self, ops: Sequence[Op], wait: Wait) -> list[Result]:
-        embedder: Embedder | None = IndexEmbedder(self._index, wait) if self._index else self._ctx.embedder
+        embedder = self._embedder(wait)
         puts = [self._put(op) for op in ops if isinstance(op, PutOp)]
         results = [self._answer(op, embedder) for op in ops]
         if puts:
             store_items.write(self._ctx, puts, embedder)
         return results
+
+    def _write(self, puts: Sequence[PutItem], wait: Wait) -> None:
+        store_items.write(self._ctx, puts, self._embedder(wait))
+
+    def _embedder(self, wait: Wait) -> Embedder | None:
+        return IndexEmbedder(self._index, wait) if self._index else self._ctx.embedder
 
     def _put(self, op: PutOp) -> PutItem:
         place = ItemAddress(op.namespace, op.key)
@@ -149,7 +173,7 @@ class LukasaStore(BaseStore):
         found = store_items.read(self._ctx, [place], omit_expired=self._omit_expired).get(place)
         if found is None:
             return None
-        if op.refresh_ttl:
+        if self._renews and op.refresh_ttl:
             store_items.renew(self._ctx, [found])
         return Item(**_fields_of(found))
 
@@ -158,7 +182,7 @@ class LukasaStore(BaseStore):
             op.namespace_prefix, op.query, ItemFilter.of(op.filter), op.limit, op.offset, self._omit_expired
         )
         found = store_items.search(self._ctx, asked, embedder)
-        if op.refresh_ttl:
+        if self._renews and op.refresh_ttl:
             store_items.renew(self._ctx, [each.item for each in found])
         return [_hit(each) for each in found]
 
@@ -178,7 +202,7 @@ class LukasaStore(BaseStore):
 
         `Workspace.backfill` and `lukasa embed` do it too, for stores without an index of their own.
         """
-        embedder: Embedder | None = IndexEmbedder(self._index, wait_apart) if self._index else self._ctx.embedder
+        embedder = self._embedder(wait_apart)
         return 0 if embedder is None else backfill.items(self._ctx, embedder, limit, indexer=self._indexer)
 
     # Expiry

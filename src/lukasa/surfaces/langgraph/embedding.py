@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.embeddings import Embeddings
-from langgraph.store.base import IndexConfig, ensure_embeddings, get_text_at_path
+from langgraph.store.base import ensure_embeddings, get_text_at_path
 from msgspec import Struct
 
 from lukasa.model.arrays import np
@@ -18,8 +18,17 @@ from lukasa.surfaces.offload import Wait
 WHOLE = ("$",)
 
 
+# What LangGraph's SQLite and PostgreSQL stores take as well: a program may change its store and keep its configuration.
+_SETTINGS = ("dims", "embed", "fields", "text_fields", "distance_type", "ann_index_config")
+_DISTANCES = ("cosine", "l2", "inner_product")
+
+
 class Index(Struct, frozen=True):
-    """A checked index configuration. Unlike the dictionary, it refuses unknown keys."""
+    """A checked index configuration. Unlike the dictionary, it refuses unknown keys.
+
+    `text_fields` is another name of `fields`. `distance_type` and `ann_index_config` change nothing: Lukasa compares by
+    cosine, which orders vectors of length one as the other two do, and chooses its index by the size of memory.
+    """
 
     model: EmbeddingModel
     fields: tuple[str, ...]
@@ -27,22 +36,29 @@ class Index(Struct, frozen=True):
     is_async: bool
 
     @classmethod
-    def of(cls, config: IndexConfig) -> Index:
-        unknown = set(config) - {"dims", "embed", "fields"}
+    def of(cls, config: Mapping[str, Any]) -> Index:
+        unknown = set(config) - set(_SETTINGS)
         if unknown:
-            raise InvalidInput(f"unknown index setting {sorted(unknown)[0]!r}", fix="use dims, embed, fields")
+            raise InvalidInput(f"unknown index setting {sorted(unknown)[0]!r}", fix=f"use {', '.join(_SETTINGS)}")
         dims, embed = config.get("dims"), config.get("embed")
         if not isinstance(dims, int) or dims < 1:
             raise InvalidInput(f"dims is {dims!r}, not a positive integer", fix="give the dimensions of the embedding")
         if embed is None:
             raise InvalidInput("the index has no embedding function", fix="give it as `embed`")
-        fields = config.get("fields")
-        return cls(
-            EmbeddingModel(_name(embed), dims, ""),
-            WHOLE if fields is None else checked_fields(fields),
-            ensure_embeddings(embed),
-            _is_async(embed),
-        )
+        if config.get("distance_type", "cosine") not in _DISTANCES:
+            raise InvalidInput("unknown distance_type", fix=f"use one of {', '.join(_DISTANCES)}, or leave it out")
+        if not isinstance(config.get("ann_index_config", {}), Mapping):
+            raise InvalidInput("ann_index_config must be a mapping", fix="leave it out: Lukasa chooses its index")
+        return cls(EmbeddingModel(_name(embed), dims, ""), _fields(config), ensure_embeddings(embed), _is_async(embed))
+
+
+def _fields(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return `fields`, or `text_fields`, which may be one path."""
+    given = [config[name] for name in ("fields", "text_fields") if config.get(name) is not None]
+    listed = [checked_fields([one] if isinstance(one, str) and "fields" not in config else one) for one in given]
+    if len(set(listed)) > 1:
+        raise InvalidInput("fields and text_fields differ", fix="give one of them")
+    return listed[0] if listed else WHOLE
 
 
 def checked_fields(fields: Any) -> tuple[str, ...]:
