@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import inspect
-import os
 import re
-import subprocess
-import sys
 import tomllib
 from collections.abc import Iterator
-from itertools import groupby
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -23,6 +19,7 @@ from lukasa.providers.embed.cached import ARCTIC
 from lukasa.read.fuse import Contribution
 from lukasa.read.rank import Hit, Provenance, Score
 from lukasa.spec import load_preset, preset_names
+from tools.pages import FENCE, PageRun, blocks, differences, parse, renewed, run
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -33,7 +30,6 @@ MOVE = DOCS / "how-to" / "move-between-backends.md"
 DECISIONS = sorted((DOCS / "decisions").glob("*.md"))
 API = (DOCS / "reference" / "api.md").read_text("utf-8")
 
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
 
@@ -42,37 +38,6 @@ def name(path: Path) -> str:
 
 
 # Programs
-
-
-class Block(NamedTuple):
-    language: str
-    text: str
-
-
-CALLED = re.compile(r"\A(?!export ).*?^lukasa ", re.MULTILINE | re.DOTALL)
-
-
-def blocks(page: Path) -> list[Block]:
-    """The parts of a page that run: all Python, and the shell where it calls the command; not what needs a model."""
-    found = (Block(*match) for match in FENCE.findall(page.read_text("utf-8")))
-    return [b for b in found if b.language == "python" or (b.language == "sh" and CALLED.search(b.text))]
-
-
-# The command as a reader has it on the path, and a way to call it between two parts of one Python program.
-COMMAND = 'lukasa() { "$PYTHON" -m lukasa.surfaces.cli.main "$@"; }\n'
-SHELL = "import subprocess as _s; _s.run(['sh', '-eu', '-c', {script!r}], check=True, stdin=_s.DEVNULL)\n"
-
-
-def program(page: Path) -> str:
-    """A page as one program, in the order of the page, so that its parts see what the ones before them did.
-
-    Parts in the shell that follow one another are one terminal: its folder and variables last.
-    """
-    parts = []
-    for language, some in groupby(blocks(page), key=lambda block: block.language):
-        text = "\n".join(block.text for block in some)
-        parts.append(text if language == "python" else SHELL.format(script=COMMAND + text))
-    return "\n".join(parts)
 
 
 @pytest.mark.parametrize("page", [page for page in PROGRAMS if page not in (ON_POSTGRESQL, MOVE)], ids=name)
@@ -94,25 +59,76 @@ def test_the_first_pages_run_without_a_model(page: Path, tmp_path: Path) -> None
 
 
 def perform(page: Path, tmp_path: Path, embedder: str, **more: str) -> None:
-    script = tmp_path / "page.py"
-    script.write_text(program(page), "utf-8")
-    here = {"LUKASA_DATA": str(tmp_path / "data"), "LUKASA_EMBEDDER": embedder, "PYTHON": sys.executable, **more}
-    path = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
-    run = subprocess.run(
-        [sys.executable, "-W", "error", str(script)],
-        env={**os.environ, **here, "PYTHONPATH": path},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert run.returncode == 0, run.stdout + run.stderr
+    done = run(page, tmp_path, {"LUKASA_EMBEDDER": embedder, **more})
+    assert done.code == 0, done.printed
+    assert [difference for _, _, difference in differences(done)] == []
 
 
 @pytest.mark.parametrize("page", PROGRAMS, ids=name)
 def test_every_hands_on_page_has_a_program(page: Path) -> None:
     """U1: a page that teaches by doing has something to do."""
     assert blocks(page)
+
+
+def shows(*parts: tuple[str, str]) -> PageRun:
+    """A run of a page that shows some outputs, each with what was printed."""
+    text = "".join(f"```sh\nlukasa list\n```\n\n```output\n{shown}```\n" for shown, _ in parts)
+    return PageRun(parse(text), [printed for _, printed in parts], 0, "")
+
+
+ONE = "01a1f289-de48-7f9a-999b-343bf6afd4d2"
+TWO = "01a1f289-eb25-7a25-af28-2928b10af477"
+OTHER = "0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90"
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed"),
+    [
+        ("stored\n", "held\n"),
+        ("stored\n", "stored\nand more\n"),
+        ("stored\nand more\n", "stored\n"),
+        (f"stored {ONE}\n", "stored\n"),
+        (f"{ONE} is {ONE}\n", f"{ONE} is {OTHER}\n"),
+        (f"{ONE} and {TWO}\n", f"{OTHER} and {OTHER}\n"),
+        ("said on 2026-03-02\n", "said on 2026-03-03\n"),
+        ("3 of 4, 36 ms\n", "2 of 4, 40 ms\n"),
+        ("a … c\n", "a b\n"),
+        ("first\n…\nlast\n", "first\nlast but one\n"),
+    ],
+)
+def test_another_output_than_the_page_shows_is_found(shown: str, printed: str) -> None:
+    """Docs: what a page shows is compared, not only run."""
+    assert len(list(differences(shows((shown, printed))))) == 1
+
+
+def test_what_varies_may_vary() -> None:
+    """Docs: ids, days of today, times, milliseconds, and what the page leaves out; the same id is the same thing."""
+    today = f"{datetime.now(UTC):%Y-%m-%d}"
+    done = shows(
+        (f"put {ONE}, 2026-11-19 06:41 UTC, 36 ms\n", f"put {OTHER}, {today} 23:59 UTC, 4 ms\n"),
+        ("digest 765672bd2e7f in harbour-…\n…\nend\n", "digest 0123456789abcdef in harbour-1\nx\ny\nend\n"),
+        (f"it is {ONE}\n…\n", f"it is {OTHER}\n"),
+    )
+    assert list(differences(done)) == []
+
+
+def test_an_id_stands_for_one_thing_on_the_whole_page() -> None:
+    """Docs: an id that a page shows again must be printed again."""
+    done = shows((f"{ONE}\n", f"{OTHER}\n"), (f"{ONE}\n", f"{TWO}\n"))
+    assert len(list(differences(done))) == 1
+
+
+def test_outputs_are_written_anew_where_they_differ() -> None:
+    """Docs: the command keeps what still matches, with what its writer left out."""
+    text = "```sh\nlukasa a\n```\n```output\na …\n```\n\n```sh\nlukasa b\n```\n```output\nb\n```\n"
+    done = PageRun(parse(text), ["a 1\n", "c\n"], 0, "")
+    assert renewed(text, done) == text.replace("b\n```\n", "c\n```\n", 2).replace("lukasa c", "lukasa b")
+
+
+def test_an_output_belongs_to_a_program() -> None:
+    """Docs: an output after prose would be compared with nothing."""
+    with pytest.raises(ValueError, match="follows nothing that runs"):
+        parse("```sh\nlukasa list\n```\nIt prints:\n```output\nx\n```\n")
 
 
 # Links

@@ -424,8 +424,7 @@ def _item(item: ReviewItem) -> Iterator[Line]:
         for source in item.sources:
             yield line(dim("  rests on    "), joined(source.id, lines.listed(source)))
     yield line(dim("  why         "), item.why)
-    for quote in [quote for quote in item.quotes if quote.text][:3]:
-        yield line(dim("  said        "), f"“{brief(quote.text, 200)}”", dim(f"  {joined(quote.role, quote.title)}"))
+    yield from lines.quotes(item.quotes, "  said        ")
 
 
 def _decided(made: Decided) -> Iterator[Line]:
