@@ -33,7 +33,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def relinked(text: str, source: str, page: str) -> str:
-    """Return a page's text with links for the site; `source` is its path in the repository, `page` the one in the site."""
+    """Return a page's text with links for the site; `source` is its path in the repository, `page` that in the site."""
     places = {of: path for path, of in {**FROM_REPOSITORY, **PICTURES}.items()}
 
     def link(found: re.Match[str]) -> str:

@@ -19,6 +19,7 @@ from lukasa.providers.embed.cached import ARCTIC
 from lukasa.read.fuse import Contribution
 from lukasa.read.rank import Hit, Provenance, Score
 from lukasa.spec import load_preset, preset_names
+from tools.docs_hooks import FROM_REPOSITORY
 from tools.pages import FENCE, PageRun, blocks, differences, parse, renewed, run
 
 ROOT = Path(__file__).parents[2]
@@ -30,7 +31,8 @@ MOVE = DOCS / "how-to" / "move-between-backends.md"
 DECISIONS = sorted((DOCS / "decisions").glob("*.md"))
 API = (DOCS / "reference" / "api.md").read_text("utf-8")
 
-LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+PICTURE = re.compile(r"<(?:img|source)\b[^>]*?\bsrc(?:set)?=\"([^\"]+)\"")
 
 
 def name(path: Path) -> str:
@@ -153,10 +155,55 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(file), f"{name(page)} links to {target}"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_pictures_are_there(page: Path) -> None:
+    """Docs: every picture that a page shows is a file of the repository."""
+    for target in PICTURE.findall(FENCE.sub("", page.read_text("utf-8"))):
+        assert (page.parent / target).is_file(), f"{name(page)} shows {target}"
+
+
 def test_the_navigation_holds_every_page_once() -> None:
     """Docs: mkdocs.yml names each page, and no page that is not there."""
     listed = re.findall(r": (\S+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
-    assert sorted(listed) == sorted(str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md"))
+    pages = [str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")]
+    assert sorted(listed) == sorted([*pages, *FROM_REPOSITORY])
+
+
+def test_home_leads_to_every_how_to() -> None:
+    """Docs: the first page of the site names each how-to once, by what people want."""
+    led = re.findall(
+        r"\((how-to/[\w-]+\.md)\)", (DOCS / "index.md").read_text("utf-8").partition("What do you want")[2]
+    )
+    assert sorted(led) == sorted(f"how-to/{page.name}" for page in (DOCS / "how-to").glob("*.md"))
+
+
+def test_the_glossary_is_in_order() -> None:
+    """Docs: one row a word, from a to z, so that a reader finds it and nobody adds it twice."""
+    table = (DOCS / "reference" / "glossary.md").read_text("utf-8").partition("| word | meaning |")[2]
+    words = [re.sub(r"[^a-z0-9 ]", "", row[0].lower()) for row in _cells(table) if not row[0].startswith("---")]
+    assert len(words) > 150
+    assert words == sorted(set(words))
+
+
+def test_the_readme_is_short() -> None:
+    """U1: somebody who gives it a minute reads it to the end."""
+    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) < 200
+
+
+def test_each_promise_of_the_readme_names_its_test() -> None:
+    """Docs: a promise without a test is a wish. Whether the tests exist is asked of every page below."""
+    table = (ROOT / "README.md").read_text("utf-8").partition("## Promises")[2].partition("\n## ")[0]
+    _, _, *promises = _cells(table)
+    assert len(promises) >= 20
+    assert [row[0] for row in promises if not re.fullmatch(r"`tests/[\w/]+\.py::\w+`", row[1])] == []
+
+
+def test_what_the_readme_installs_is_there() -> None:
+    """U1: each extra that it names is one of the package's."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    for page in (ROOT / "README.md", DOCS / "tutorial.md"):
+        for extras in re.findall(r"pip install '(?:lukasa|\.)\[([\w,-]+)\]'", page.read_text("utf-8")):
+            assert set(extras.split(",")) <= set(project["optional-dependencies"]), name(page)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)

@@ -23,7 +23,7 @@ from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.invocation import Invocation, pass_invocation, read_text, text_or_stdin
 from lukasa.surfaces.cli.lines import joined, when
 from lukasa.surfaces.cli.options import CliCommand, CliGroup
-from lukasa.surfaces.cli.output import Line, bad, block, brief, dim, good, line, safe, table, title, warn, write
+from lukasa.surfaces.cli.output import Line, bad, block, dim, good, line, safe, table, title, warn, write
 
 
 @click.group(cls=CliGroup, examples=("lukasa curated show", "lukasa curated history"))
