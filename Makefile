@@ -9,10 +9,11 @@ TALKS ?= ../shared/bench/data/locomo
 FACTS ?= ../shared/bench/data/factcons
 MEANING ?= ../shared/bench/data/meaning
 PEERS := .venv-peers
+DOCS := .venv-docs
 POSTGRES ?= .postgres
 
 .DEFAULT_GOAL := help
-.PHONY: help run run-postgres tour install model browser node test check format torture bench bench-latency bench-server bench-offline bench-quality bench-nearest bench-write bench-meaning bench-speed bench-postgres bench-scale bench-attack bench-corpus bench-verify bench-move bench-langgraph conformance clean
+.PHONY: help run run-postgres tour recording outputs docs install model browser node test check format torture bench bench-latency bench-server bench-offline bench-quality bench-nearest bench-write bench-meaning bench-speed bench-postgres bench-scale bench-attack bench-corpus bench-verify bench-move bench-langgraph conformance clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -29,6 +30,22 @@ tour: install ## Show how memory works, in the terminal, in a throw-away memory
 		export LUKASA_MODELS="$(CURDIR)/$(VENV)/models"; \
 		$(BIN)/lukasa model pull >/dev/null || echo "No embedding model for now: the tour finds memory by words alone."; \
 		$(BIN)/lukasa tour; fi
+
+recording: install ## Record the terminal session of the README from the real program, into docs/pictures
+	@$(BIN)/python -m tools.recording docs/pictures/session.svg
+
+outputs: install ## Run the tutorial, and write the outputs that it shows anew where they differ
+	@$(BIN)/python -m tools.pages docs/tutorial.md
+
+docs: $(DOCS)/.ready ## Build the documentation as a site, into site/
+	@NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict --quiet
+	@echo "Built: open site/index.html"
+
+$(DOCS)/.ready: tools/requirements-docs.txt
+	@echo "Setting up $(DOCS) for the site (once) ..."
+	@test -x $(DOCS)/bin/python || $(PYTHON) -m venv $(DOCS)
+	@$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check --requirement tools/requirements-docs.txt
+	@touch $(DOCS)/.ready
 
 install: $(READY) ## Create the virtual environment
 
@@ -57,7 +74,7 @@ node: ## Node and npm for the tests of the TypeScript client, if there is none
 		$$SUDO apt-get install -y -qq --no-install-recommends nodejs npm >/dev/null 2>&1; } || \
 		echo "No Node, and it cannot be installed here: install Node 20 or newer for the tests of the TypeScript client."
 
-test: install model browser node check ## Lint, type-check and run every test
+test: install model browser node check $(DOCS)/.ready ## Lint, type-check and run every test
 	@$(BIN)/python -m pytest -n 2 --dist worksteal $(TESTS)
 
 check: install ## Lint and strict types
@@ -137,4 +154,4 @@ bench-meaning: install model ## Sentences kept word for word, both of two true o
 	@if test -d "$(FACTS)"; then $(BIN)/python -m bench.quality --facts $(FACTS) --results bench/RESULTS.md; fi
 
 clean: ## Remove the virtual environment and caches
-	@rm -rf $(VENV) $(PEERS) clients/typescript/node_modules clients/typescript/dist build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) $(PEERS) $(DOCS) site clients/typescript/node_modules clients/typescript/dist build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import inspect
-import os
 import re
-import subprocess
-import sys
 import tomllib
 from collections.abc import Iterator
-from itertools import groupby
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -23,6 +19,8 @@ from lukasa.providers.embed.cached import ARCTIC
 from lukasa.read.fuse import Contribution
 from lukasa.read.rank import Hit, Provenance, Score
 from lukasa.spec import load_preset, preset_names
+from tools.docs_hooks import FROM_REPOSITORY
+from tools.pages import FENCE, PageRun, blocks, differences, parse, renewed, run
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -33,8 +31,8 @@ MOVE = DOCS / "how-to" / "move-between-backends.md"
 DECISIONS = sorted((DOCS / "decisions").glob("*.md"))
 API = (DOCS / "reference" / "api.md").read_text("utf-8")
 
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+PICTURE = re.compile(r"<(?:img|source)\b[^>]*?\bsrc(?:set)?=\"([^\"]+)\"")
 
 
 def name(path: Path) -> str:
@@ -42,37 +40,6 @@ def name(path: Path) -> str:
 
 
 # Programs
-
-
-class Block(NamedTuple):
-    language: str
-    text: str
-
-
-CALLED = re.compile(r"\A(?!export ).*?^lukasa ", re.MULTILINE | re.DOTALL)
-
-
-def blocks(page: Path) -> list[Block]:
-    """The parts of a page that run: all Python, and the shell where it calls the command; not what needs a model."""
-    found = (Block(*match) for match in FENCE.findall(page.read_text("utf-8")))
-    return [b for b in found if b.language == "python" or (b.language == "sh" and CALLED.search(b.text))]
-
-
-# The command as a reader has it on the path, and a way to call it between two parts of one Python program.
-COMMAND = 'lukasa() { "$PYTHON" -m lukasa.surfaces.cli.main "$@"; }\n'
-SHELL = "import subprocess as _s; _s.run(['sh', '-eu', '-c', {script!r}], check=True, stdin=_s.DEVNULL)\n"
-
-
-def program(page: Path) -> str:
-    """A page as one program, in the order of the page, so that its parts see what the ones before them did.
-
-    Parts in the shell that follow one another are one terminal: its folder and variables last.
-    """
-    parts = []
-    for language, some in groupby(blocks(page), key=lambda block: block.language):
-        text = "\n".join(block.text for block in some)
-        parts.append(text if language == "python" else SHELL.format(script=COMMAND + text))
-    return "\n".join(parts)
 
 
 @pytest.mark.parametrize("page", [page for page in PROGRAMS if page not in (ON_POSTGRESQL, MOVE)], ids=name)
@@ -94,25 +61,76 @@ def test_the_first_pages_run_without_a_model(page: Path, tmp_path: Path) -> None
 
 
 def perform(page: Path, tmp_path: Path, embedder: str, **more: str) -> None:
-    script = tmp_path / "page.py"
-    script.write_text(program(page), "utf-8")
-    here = {"LUKASA_DATA": str(tmp_path / "data"), "LUKASA_EMBEDDER": embedder, "PYTHON": sys.executable, **more}
-    path = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
-    run = subprocess.run(
-        [sys.executable, "-W", "error", str(script)],
-        env={**os.environ, **here, "PYTHONPATH": path},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert run.returncode == 0, run.stdout + run.stderr
+    done = run(page, tmp_path, {"LUKASA_EMBEDDER": embedder, **more})
+    assert done.code == 0, done.printed
+    assert [difference for _, _, difference in differences(done)] == []
 
 
 @pytest.mark.parametrize("page", PROGRAMS, ids=name)
 def test_every_hands_on_page_has_a_program(page: Path) -> None:
     """U1: a page that teaches by doing has something to do."""
     assert blocks(page)
+
+
+def shows(*parts: tuple[str, str]) -> PageRun:
+    """A run of a page that shows some outputs, each with what was printed."""
+    text = "".join(f"```sh\nlukasa list\n```\n\n```output\n{shown}```\n" for shown, _ in parts)
+    return PageRun(parse(text), [printed for _, printed in parts], 0, "")
+
+
+ONE = "01a1f289-de48-7f9a-999b-343bf6afd4d2"
+TWO = "01a1f289-eb25-7a25-af28-2928b10af477"
+OTHER = "0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90"
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed"),
+    [
+        ("stored\n", "held\n"),
+        ("stored\n", "stored\nand more\n"),
+        ("stored\nand more\n", "stored\n"),
+        (f"stored {ONE}\n", "stored\n"),
+        (f"{ONE} is {ONE}\n", f"{ONE} is {OTHER}\n"),
+        (f"{ONE} and {TWO}\n", f"{OTHER} and {OTHER}\n"),
+        ("said on 2026-03-02\n", "said on 2026-03-03\n"),
+        ("3 of 4, 36 ms\n", "2 of 4, 40 ms\n"),
+        ("a … c\n", "a b\n"),
+        ("first\n…\nlast\n", "first\nlast but one\n"),
+    ],
+)
+def test_another_output_than_the_page_shows_is_found(shown: str, printed: str) -> None:
+    """Docs: what a page shows is compared, not only run."""
+    assert len(list(differences(shows((shown, printed))))) == 1
+
+
+def test_what_varies_may_vary() -> None:
+    """Docs: ids, days of today, times, milliseconds, and what the page leaves out; the same id is the same thing."""
+    today = f"{datetime.now(UTC):%Y-%m-%d}"
+    done = shows(
+        (f"put {ONE}, 2026-11-19 06:41 UTC, 36 ms\n", f"put {OTHER}, {today} 23:59 UTC, 4 ms\n"),
+        ("digest 765672bd2e7f in harbour-…\n…\nend\n", "digest 0123456789abcdef in harbour-1\nx\ny\nend\n"),
+        (f"it is {ONE}\n…\n", f"it is {OTHER}\n"),
+    )
+    assert list(differences(done)) == []
+
+
+def test_an_id_stands_for_one_thing_on_the_whole_page() -> None:
+    """Docs: an id that a page shows again must be printed again."""
+    done = shows((f"{ONE}\n", f"{OTHER}\n"), (f"{ONE}\n", f"{TWO}\n"))
+    assert len(list(differences(done))) == 1
+
+
+def test_outputs_are_written_anew_where_they_differ() -> None:
+    """Docs: the command keeps what still matches, with what its writer left out."""
+    text = "```sh\nlukasa a\n```\n```output\na …\n```\n\n```sh\nlukasa b\n```\n```output\nb\n```\n"
+    done = PageRun(parse(text), ["a 1\n", "c\n"], 0, "")
+    assert renewed(text, done) == text.replace("b\n```\n", "c\n```\n", 2).replace("lukasa c", "lukasa b")
+
+
+def test_an_output_belongs_to_a_program() -> None:
+    """Docs: an output after prose would be compared with nothing."""
+    with pytest.raises(ValueError, match="follows nothing that runs"):
+        parse("```sh\nlukasa list\n```\nIt prints:\n```output\nx\n```\n")
 
 
 # Links
@@ -137,10 +155,55 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(file), f"{name(page)} links to {target}"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_pictures_are_there(page: Path) -> None:
+    """Docs: every picture that a page shows is a file of the repository."""
+    for target in PICTURE.findall(FENCE.sub("", page.read_text("utf-8"))):
+        assert (page.parent / target).is_file(), f"{name(page)} shows {target}"
+
+
 def test_the_navigation_holds_every_page_once() -> None:
     """Docs: mkdocs.yml names each page, and no page that is not there."""
     listed = re.findall(r": (\S+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
-    assert sorted(listed) == sorted(str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md"))
+    pages = [str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")]
+    assert sorted(listed) == sorted([*pages, *FROM_REPOSITORY])
+
+
+def test_home_leads_to_every_how_to() -> None:
+    """Docs: the first page of the site names each how-to once, by what people want."""
+    led = re.findall(
+        r"\((how-to/[\w-]+\.md)\)", (DOCS / "index.md").read_text("utf-8").partition("What do you want")[2]
+    )
+    assert sorted(led) == sorted(f"how-to/{page.name}" for page in (DOCS / "how-to").glob("*.md"))
+
+
+def test_the_glossary_is_in_order() -> None:
+    """Docs: one row a word, from a to z, so that a reader finds it and nobody adds it twice."""
+    table = (DOCS / "reference" / "glossary.md").read_text("utf-8").partition("| word | meaning |")[2]
+    words = [re.sub(r"[^a-z0-9 ]", "", row[0].lower()) for row in _cells(table) if not row[0].startswith("---")]
+    assert len(words) > 150
+    assert words == sorted(set(words))
+
+
+def test_the_readme_is_short() -> None:
+    """U1: somebody who gives it a minute reads it to the end."""
+    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) < 200
+
+
+def test_each_promise_of_the_readme_names_its_test() -> None:
+    """Docs: a promise without a test is a wish. Whether the tests exist is asked of every page below."""
+    table = (ROOT / "README.md").read_text("utf-8").partition("## Promises")[2].partition("\n## ")[0]
+    _, _, *promises = _cells(table)
+    assert len(promises) >= 20
+    assert [row[0] for row in promises if not re.fullmatch(r"`tests/[\w/]+\.py::\w+`", row[1])] == []
+
+
+def test_what_the_readme_installs_is_there() -> None:
+    """U1: each extra that it names is one of the package's."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    for page in (ROOT / "README.md", DOCS / "tutorial.md"):
+        for extras in re.findall(r"pip install '(?:lukasa|\.)\[([\w,-]+)\]'", page.read_text("utf-8")):
+            assert set(extras.split(",")) <= set(project["optional-dependencies"]), name(page)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)

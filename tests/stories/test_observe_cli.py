@@ -42,6 +42,19 @@ def test_observing_a_file(shell: Shell, tmp_path: Path) -> None:
     assert shell.json("observe", file)["messages"] == 0
 
 
+def test_an_entry_shows_the_words_it_rests_on(shell: Shell, tmp_path: Path) -> None:
+    """O7: `get` quotes the session for people and for programs; an entry that somebody put rests on none."""
+    shell.run("observe", str(sessions.claude(tmp_path / "s.jsonl", TALK)))
+    (entry,) = shell.json("list")["entries"]
+    (quote,) = shell.json("get", entry["id"])["quotes"]
+    assert (quote["text"], quote["role"]) == (TALK[0][1], "user")
+    (said,) = [row for row in shell.run("get", entry["id"]).splitlines() if row.startswith("said ")]
+    assert f"“{TALK[0][1]}”  user · " in said
+    put = shell.json("put", "Vell has three lighthouses")["id"]
+    assert shell.json("get", put)["quotes"] == []
+    assert "said " not in shell.run("get", put)
+
+
 def test_taking_in_only(shell: Shell, tmp_path: Path) -> None:
     """O9: with --queue-only the words are there, and the rest waits."""
     file = str(sessions.claude(tmp_path / "s.jsonl", TALK, "abc"))

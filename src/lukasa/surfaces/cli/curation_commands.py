@@ -23,7 +23,7 @@ from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.invocation import Invocation, pass_invocation, read_text, text_or_stdin
 from lukasa.surfaces.cli.lines import joined, when
 from lukasa.surfaces.cli.options import CliCommand, CliGroup
-from lukasa.surfaces.cli.output import Line, bad, block, brief, dim, good, line, safe, table, title, warn, write
+from lukasa.surfaces.cli.output import Line, bad, block, dim, good, line, safe, table, title, warn, write
 
 
 @click.group(cls=CliGroup, examples=("lukasa curated show", "lukasa curated history"))
@@ -424,8 +424,7 @@ def _item(item: ReviewItem) -> Iterator[Line]:
         for source in item.sources:
             yield line(dim("  rests on    "), joined(source.id, lines.listed(source)))
     yield line(dim("  why         "), item.why)
-    for quote in [quote for quote in item.quotes if quote.text][:3]:
-        yield line(dim("  said        "), f"“{brief(quote.text, 200)}”", dim(f"  {joined(quote.role, quote.title)}"))
+    yield from lines.quotes(item.quotes, "  said        ")
 
 
 def _decided(made: Decided) -> Iterator[Line]:

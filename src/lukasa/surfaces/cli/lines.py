@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lukasa.app import Settings
 from lukasa.model.citation import HOLDS, CitationVerdict, CitedNow
@@ -21,6 +21,9 @@ from lukasa.service.retrieval.grounds import Grounds
 from lukasa.service.retrieval.read import Recall
 from lukasa.storage.operations import Verdict
 from lukasa.surfaces.cli.output import Line, StyledText, bad, block, brief, dim, good, line, table, title, warn
+
+if TYPE_CHECKING:
+    from lukasa.service.admin.overview import EvidenceQuote
 
 
 def when(moment: datetime | None) -> str:
@@ -217,6 +220,12 @@ def _entry_fields(value: Entry) -> dict[str, str]:
 
 def _checked(link: SourceLink) -> str:
     return f", checked against {link.checked}" if link.checked else ""
+
+
+def quotes(found: Sequence[EvidenceQuote], label: str) -> Iterator[Line]:
+    """The words of a session that an entry rests on, at most three of them, with who said them and where."""
+    for quote in [quote for quote in found if quote.text][:3]:
+        yield line(dim(label), f"“{brief(quote.text, 200)}”", dim(f"  {joined(quote.role, quote.title)}"))
 
 
 def entries(found: Sequence[Entry], tier: str, kept: Mapping[str, Grounds]) -> Iterator[Line]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
+from itertools import chain
 from typing import Any
 
 import click
@@ -99,9 +100,10 @@ def get(cli: Invocation, id: str) -> None:
     """Show one entry in full, with what it rests on now, what rests on it, and why its row is kept."""
     world = cli.workspace()
     entry = world.get(id)
-    grounds, cited = world.grounds(entry.id), world.citations(entry.id)
-    data = plain(entry) | {"grounds": plain(grounds), "citations": plain(cited.citations)}
-    cli.emit(data, [*lines.entry(entry), *lines.grounds(grounds), *lines.citations(cited)])
+    quotes, grounds, cited = world.evidence(entry.id), world.grounds(entry.id), world.citations(entry.id)
+    data = plain(entry) | {"quotes": plain(quotes), "grounds": plain(grounds), "citations": plain(cited.citations)}
+    shown = (lines.entry(entry), lines.quotes(quotes, f"{'said':<13}"), lines.grounds(grounds), lines.citations(cited))
+    cli.emit(data, chain.from_iterable(shown))
 
 
 @click.command(
