@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Literal
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -91,6 +92,8 @@ def test_the_site_loads_nothing_from_elsewhere(site: Path, pages: dict[Path, Par
 @pytest.fixture
 def reader(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
     """Somebody who opens a file of the site, without a server; the test fails if anything is asked of one."""
+    width: int
+    scheme: Literal["light", "dark"]
     width, scheme = getattr(request, "param", (1440, "light"))
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
     page = context.new_page()

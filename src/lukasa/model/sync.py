@@ -1,8 +1,8 @@
 """What machines tell each other when they sync: revisions of things, and the bundles that carry them.
 
-A thing is what can change on its own: the text of an entry, its other fields, a page, a note. Each change is a revision
-that names the revisions it was made from, so that the revisions of a thing form a graph. Every machine that has the same
-revisions has the same memory, whatever the order they came in.
+A thing is what can change on its own: the text of an entry, its other fields, a page, a note. Each change is a
+revision that names the revisions it was made from, so that the revisions of a thing form a graph. Every machine that
+has the same revisions has the same memory, whatever the order they came in.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from lukasa.model.events import canonical_json
 class Revision(Struct, frozen=True):
     """One state of a thing. `body` is None once its words were erased: then only the digest is left.
 
-    `store` is the id of a workspace, or empty for the account's own things. `at` is when the change was made here, and
-    `machine` who made it; both are empty for a merge, which follows from its parents alone. `salt` keeps anybody from guessing an
-    erased body from the digest.
+    `store` is the id of a workspace, or empty for the account's own things. `at` is when the change was made, and
+    `machine` who made it; both are empty for a merge, which follows from its parents alone. `salt` keeps anybody from
+    guessing an erased body from the digest.
     """
 
     store: str

@@ -25,8 +25,8 @@ table as the routes; `GET /openapi.json` has the schemas.
 ## Rules for every request
 
 - **Credential**: `Authorization: Bearer lks_…`, the token of a [grant](../how-to/grant-access.md); or the session
-  cookie of the owner's page, whose changes also carry `X-CSRF-Token`. Only `GET /live`, `GET /ready`, `GET /openapi.json`
-  and the files of the page need no credential; the page itself shows nothing without a session.
+  cookie of the owner's page, whose changes also carry `X-CSRF-Token`. Only `GET /live`, `GET /ready`,
+  `GET /openapi.json` and the files of the page need no credential; the page itself shows nothing without a session.
 - **Host and Origin** must be the server's own. The server lets no other origin in, and GET changes nothing.
 - **Bodies** are one JSON object each, of at most 8,000,000 bytes. The server refuses fields that are not listed.
 - **Workspaces** are in the path, by name or id. A workspace outside the credential is `404`, like one that does not
