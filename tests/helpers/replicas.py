@@ -7,11 +7,12 @@ from collections.abc import Iterable
 from lukasa import Lukasa
 from lukasa.model.conversation import WorkspaceInfo
 from lukasa.model.sync import Revision
-from lukasa.model.values import Trust
+from lukasa.service.sync import reading
 from lukasa.service.sync.absorbing import Absorbed, Member
 from lukasa.service.sync.replica import Replica, Rooms
 from lukasa.service.workspace import Workspace
 from lukasa.storage.port import Store
+from lukasa.write.things import KINDS, View
 from tests.helpers.making import FixedClock
 
 OWN = Member("me")
@@ -60,3 +61,15 @@ def exchange(*machines: Machine, rounds: int = 6) -> None:
         if not told:
             return
     raise AssertionError("the machines still tell each other something new")
+
+
+def shown(machine: Machine) -> dict[tuple[str, str, str], View]:
+    """Return everything that a machine's memory holds, by store, kind and place."""
+    stores = {"": machine.memory.account}
+    stores |= {info.id: machine._bare(info) for info in machine.memory.workspaces()}
+    return {
+        (id, kind, spot): view
+        for id, store in stores.items()
+        for kind in KINDS
+        for spot, view in reading.read(store, kind, None).items()
+    }

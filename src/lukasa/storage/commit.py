@@ -471,9 +471,9 @@ def _save_conversation(rows: Rows, operation: SaveConversation, _: Transaction) 
 
 
 def _close_scope(rows: Rows, operation: CloseScope, _: Transaction) -> None:
-    if get(rows, tables.CLOSED_SCOPES, operation.closed.scope) is not None:
+    if not operation.again and get(rows, tables.CLOSED_SCOPES, operation.closed.scope) is not None:
         raise Conflict(f"this scope of tier {operation.closed.scope.tier} has ended already", fix="read it again")
-    rows.insert(tables.CLOSED_SCOPES, [operation.closed])
+    rows.save(tables.CLOSED_SCOPES, operation.closed)
 
 
 def _save_note(rows: Rows, operation: SaveNote, _: Transaction) -> None:

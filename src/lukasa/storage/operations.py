@@ -358,9 +358,10 @@ class DropEntry(Struct, frozen=True):
 
 
 class CloseScope(Struct, frozen=True):
-    """End a scope for good. One that has ended already is a Conflict."""
+    """End a scope for good. One that has ended already is a Conflict, unless it is to be said `again` of what."""
 
     closed: ClosedScope
+    again: bool = False
 
 
 class SaveEmbedding(Struct, frozen=True):

@@ -295,7 +295,7 @@ _PLAIN: Mapping[str, _Plain] = {
     "utterance": _Plain(tables.UTTERANCES, ("transcript", "place"), joined={"said": ("id", "role", "at", "text")}),
     "rival": _Plain(tables.RIVALS, ("entry", "other"), joined={"judged": ("relation", "reason", "decided_by")}),
     "citation": _Plain(tables.CITATIONS),
-    "closed": _Plain(tables.CLOSED_SCOPES, ("scope",)),
+    "closed": _Plain(tables.CLOSED_SCOPES, ("scope",), joined={"ended": ("closed_at", "event")}),
     "amendment": _Plain(
         tables.AMENDMENTS,
         local={"version": 1},
@@ -396,6 +396,11 @@ def with_other_name(kind: str, view: View) -> View:
     column = _UNIQUE[kind]
     mark = thing_of(view.name[0])[:8]
     return View(view.name, fields={**view.fields, column: f"{view.fields[column]} (synced {mark})"})
+
+
+def is_second_name(kind: str, view: View) -> bool:
+    """Whether a thing has the name that it gets if another one was there first."""
+    return str(view.fields[_UNIQUE[kind]]).endswith(f" (synced {thing_of(view.name[0])[:8]})")
 
 
 _UNIQUE = {"workspace": "name", "channel": "name", "transcript": "key"}

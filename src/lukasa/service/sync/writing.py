@@ -111,13 +111,24 @@ _HERE: Mapping[str, Callable[[Store, str], bool]] = {
 def operations(store: Store, changes: Sequence[Change], workspace: str) -> list[Operation]:
     """Return the operations for some changes, which are in the order of `things.KINDS`."""
     found = list(_parked(store, changes))
-    for change in changes:
+    for change in sorted(changes, key=lambda one: (things.KINDS.index(one.kind), not _stands_back(one))):
         if change.kind in ("rival", "citation"):
             continue
         found += _WRITERS[change.kind](store, change, workspace)
     found += _pairs(store, [one for one in changes if one.kind == "rival"])
     found += _citations(store, [one for one in changes if one.kind == "citation"])
     return found
+
+
+def _stands_back(change: Change) -> bool:
+    """Whether a thing gives a name away that another one may take in the same transaction."""
+    if change.now is None or change.want is None or change.kind not in ("workspace", "channel", "transcript"):
+        return False
+    freed = change.now.fields.get("is_default") and not change.want.fields.get("is_default")
+    return bool(freed) or (
+        things.twin_of(change.kind, change.now) != things.twin_of(change.kind, change.want)
+        and things.is_second_name(change.kind, change.want)
+    )
 
 
 # Entries
@@ -282,8 +293,8 @@ def _action(store: Store, change: Change, workspace: str) -> Iterator[Operation]
 
 
 def _closed(store: Store, change: Change, workspace: str) -> Iterator[Operation]:
-    if change.want is not None and change.now is None:
-        yield CloseScope(things.plain_of("closed", change.want))
+    if change.want is not None:
+        yield CloseScope(things.plain_of("closed", change.want), again=change.now is not None)
 
 
 def _amendment(store: Store, change: Change, workspace: str) -> Iterator[Operation]:
