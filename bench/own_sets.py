@@ -109,7 +109,9 @@ def diary() -> Dataset:
             turns.append(_turn(scope, day, " ".join(parts), at))
             events.setdefault(question, []).append(f"{scope}/{day}")
         asked = [(question, days, "event") for question, days in events.items() if len(days) == 1]
-        asked = rng.sample(asked, min(50, len(asked))) + list(_dated(rng, [t for t in turns if t["scope"] == scope], german))
+        asked = rng.sample(asked, min(50, len(asked))) + list(
+            _dated(rng, [t for t in turns if t["scope"] == scope], german)
+        )
         queries += [_query(scope, n, *one) for n, one in enumerate(asked)]
     return Dataset("diary", tuple(turns), tuple(queries))
 
