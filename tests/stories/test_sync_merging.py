@@ -83,7 +83,7 @@ def require_nothing_lost(some: list[Machine]) -> None:
 
 
 def text_of(one: Revision) -> Any:
-    """Return the text that a revision has; None for fields and for what was taken away, as the body of a document is."""
+    """Return the text that a revision has; None for fields, and for what was taken away."""
     text = one.body.get("text") if one.kind in TEXTS and one.body is not None else None
     return None if text is None or text.get("body") == "" else text
 
