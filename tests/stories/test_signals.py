@@ -34,7 +34,7 @@ def registered(monkeypatch: pytest.MonkeyPatch, memory: Lukasa, phase: str, step
     names: Any = (*SIGNALS, step.name)
     monkeypatch.setattr(sections, "SIGNALS", names)
     monkeypatch.setattr(find, phase, (*getattr(find, phase), step))
-    text = preset_text("default").replace('"context"]', f'"context", "{step.name}"]', 1)
+    text = preset_text("default").replace('"links"]', f'"links", "{step.name}"]', 1)
     return memory.workspace("own", spec=text)
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from lukasa.index import bm25
 from lukasa.index.matches import KeywordMatches, VectorMatch
 from lukasa.model.candidate import Candidate, candidate_of
 from lukasa.model.entry import Entry
@@ -20,9 +21,9 @@ from lukasa.model.errors import EmbedderError
 from lukasa.model.selection import NO_FILTERS, Filters, Selection
 from lukasa.model.text import terms
 from lukasa.model.timestamps import micros
-from lukasa.model.values import VISIBILITY, Trust, Visibility
+from lukasa.model.values import VISIBILITY, Relation, Trust, Visibility
 from lukasa.ports import Vector
-from lukasa.read import signals
+from lukasa.read import hops, signals
 from lukasa.read.fuse import Compared, compared, strengths
 from lukasa.read.question import is_about_oneself, literals, named_sources, query_terms, wanted_answer, without_names
 from lukasa.read.share import crowded_out
@@ -33,6 +34,7 @@ from lukasa.storage.port import Store
 
 NO_EMBEDDER = "no embedding model: found by keyword only"
 FURTHER = 400  # nearest entries that are looked through for more trusted ones
+HOP = 10  # entries that each name of the second look brings in
 LITERAL = 20  # entries that one literal of the question brings in
 MOST_BY_TIME = 60  # entries that the time alone brings in
 
@@ -76,6 +78,8 @@ class Findings(Struct):
     compared: Compared | None = None  # the signals that had spoken before adjacent turns were brought
     strengths: Mapping[str, float] = field(default_factory=dict)
     adjacent: dict[str, dict[str, int]] = field(default_factory=dict)  # to the strongest matches, in steps
+    looks: list[tuple[hops.Hop, dict[str, str]]] = field(default_factory=list)  # with the texts that each brought
+    weights: dict[str, float] = field(default_factory=dict)  # of the question's terms, by how rare they are
     talk: bool = False  # whether the entries around the strongest matches are a conversation
 
 
@@ -143,6 +147,8 @@ def _by_keyword(ctx: CallContext, lookup: Lookup, found: Findings) -> Signal | N
     for store, match in more:
         _admit(ctx, lookup, found, store, match.candidates)
     found.stores = [pair for pair, match in zip(lookup.stores, matches, strict=True) if match.size]
+    size, counted = sum(match.size for match in matches), zip(*(match.frequencies for match in matches), strict=True)
+    found.weights = {term: bm25.idf(size, sum(counts)) for term, counts in zip(lookup.terms, counted, strict=True)}
     held = [any(counts) for counts in zip(*(match.frequencies for match in matches), strict=True)]
     found.unknown = held.count(False) / len(held) if held else 1.0
     found.names = named_sources(lookup.query, {candidate.source for candidate in found.candidates.values()})
@@ -280,6 +286,42 @@ def _adjacent_turns(ctx: CallContext, lookup: Lookup, found: Findings) -> None:
     found.talk = signals.conversational(found.adjacent, found.candidates)
 
 
+def _second_look(ctx: CallContext, lookup: Lookup, found: Findings) -> None:
+    """Ask for what the strongest matches name, with the words of the question that these leave open."""
+    if not lookup.further or found.talk:
+        return
+    totals = found.compared.totals if found.compared is not None else strengths(found.signals, ctx.spec.retrieval)
+    leaders = sorted(totals, key=totals.__getitem__, reverse=True)[: hops.LEADERS]
+    # A line of a talk is not about what it names.
+    leaders = _in_force(found, [id for id in leaders if not found.candidates[id].said])
+    texts = _texts_of(found, leaders)
+    known = frozenset(term for candidate in found.candidates.values() for term in terms(candidate.source))
+    for hop in hops.hops(lookup.terms, totals, texts, known):
+        brought: dict[str, str] = {}
+        for store, selection in found.stores:
+            candidates = store.keyword(selection, (*hop.terms, *hop.left), HOP).candidates
+            _admit(ctx, lookup, found, store, candidates)
+            brought |= _texts_of(found, [one.id for one in candidates if one.id in found.candidates])
+        found.looks.append((hop, brought))
+
+
+def _in_force(found: Findings, ids: Sequence[str]) -> list[str]:
+    """These entries without those that a later one of no less trust may have replaced, if it is a candidate too."""
+    passed: set[str] = set()
+    for store, here in by_store(found, ids):
+        for pair in store.rivals(here):
+            both = [found.candidates[id] for id in (pair.other, pair.entry) if id in found.candidates]
+            if pair.relation is Relation.UPDATE and len(both) == 2:
+                old, new = sorted(both, key=lambda one: (one.confirmed_at, one.created_at))
+                if new.trust >= old.trust:
+                    passed.add(old.id)
+    return [id for id in ids if id not in passed]
+
+
+def _links(ctx: CallContext, lookup: Lookup, found: Findings) -> Signal:
+    return hops.links(found.looks, found.weights)
+
+
 def _context(ctx: CallContext, lookup: Lookup, found: Findings) -> Signal:
     return signals.context(found.strengths, found.adjacent, found.candidates)
 
@@ -320,6 +362,7 @@ BRING: tuple[SignalStep, ...] = (
     SignalStep("time", _recorded_then),
     SignalStep("structured", _by_label, "no tag, category, kind or source of it is named in the question"),
     SignalStep("context", _adjacent_turns),
+    SignalStep("links", _second_look),
 )
 # Phase two: all candidates are known, and no step depends on another.
 WEIGH: tuple[SignalStep, ...] = (
@@ -327,6 +370,7 @@ WEIGH: tuple[SignalStep, ...] = (
     SignalStep(
         "exact", _exact, "the question names no id, path, version, number or quotation, or the entry holds none of them"
     ),
+    SignalStep("links", _links, "the best matches name nothing that it goes on from"),
     SignalStep("speaker", _speaker, "the question does not name who said it"),
     SignalStep("time", _time, "the question names no time, or another one"),
     SignalStep(
@@ -340,11 +384,15 @@ WEIGH: tuple[SignalStep, ...] = (
 
 def _texts(found: Findings) -> dict[str, str]:
     """The texts of all candidates, each read once."""
+    return _texts_of(found, list(found.candidates))
+
+
+def _texts_of(found: Findings, ids: Sequence[str]) -> dict[str, str]:
     texts = found.texts
     texts |= {id: entry.content for id, entry in found.past.items()}
-    for store, unread in by_store(found, [id for id in found.candidates if id not in texts]):
+    for store, unread in by_store(found, [id for id in ids if id not in texts]):
         texts |= store.texts(unread)
-    return texts
+    return {id: texts[id] for id in ids if id in texts}
 
 
 def by_store(found: Findings, ids: Sequence[str]) -> list[tuple[Store, Sequence[str]]]:
