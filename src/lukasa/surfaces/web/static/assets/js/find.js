@@ -1,5 +1,6 @@
 // The search field of the bar: memories as you type, and every view, workspace, name and session to go to.
 import { at } from "./api.js";
+import { address } from "./frame.js";
 import { h, put } from "./dom.js";
 import { tone } from "./faces.js";
 import { ask } from "./parts.js";
@@ -225,7 +226,7 @@ async function memories(w, text, signal) {
     more: entry.unverified ? "unverified" : entry.state === "active" ? "" : entry.state,
     tier: entry.tier,
     kind: "Memories",
-    go: () => (location.hash = `#/${[w, "entry", entry.id].map(encodeURIComponent).join("/")}`),
+    go: () => (location.hash = address(w, "entry", entry.id)),
   }));
 }
 

@@ -20,7 +20,7 @@ export async function show(page) {
           h("b", null, plural(whole.people, "person", "people")),
           " and ",
           h("b", null, plural(whole.things, "thing")),
-          ` that ${plural(whole.entries, "memory")} ${whole.entries === 1 ? "names" : "name"}. Names are guessed from how texts are written; nobody has confirmed them.`,
+          ` in ${plural(whole.entries, "memory")}. Names are guessed from how texts are written; nobody has confirmed them.`,
           whole.cut ? " Older memories were not looked at." : "",
         ]
       : null,
