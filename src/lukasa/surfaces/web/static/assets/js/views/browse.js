@@ -242,6 +242,7 @@ function line(world, { entry, relevance, reads }) {
         entry.tier === "workspace" ? null : filter("tier", entry.tier, holds(entry.tier, page.w)),
         entry.authority === "act" ? h("span", { title: "An agent may act on it." }, "agents may act on it") : null,
         entry.tags.map((tag) => filter("tag", tag, `#${tag}`)),
+        time(entry.updated_at),
       ),
     ),
     h("td", { class: "num wide" }, meter(relevance / world.most, `relevance ${number(relevance, 2)}`), h("span", { class: "small quiet" }, number(relevance, 2))),
