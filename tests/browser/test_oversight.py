@@ -138,7 +138,7 @@ def test_telemetry_is_counted_and_plotted(house: House, visit: Visit) -> None:
     main.ctx.apply(main.ctx.local, *map(Emit, points))
     visit.go("telemetry")
     expect(
-        visit.page.get_by_role("img", name=re.compile(r"\d+ steps in 1 days, [1-9]\d* of them failed"))
+        visit.page.get_by_role("img", name=re.compile(r"\d+ steps in 7 days, [1-9]\d* of them failed"))
     ).to_be_visible()
     expect(visit.page.get_by_role("img", name="Mean duration by step")).to_be_visible()
     row = visit.page.locator("tr", has_text="observe observe.completed").first
@@ -155,7 +155,7 @@ def test_what_went_to_agents_is_plotted_and_stands_by_the_entry(house: House, vi
         told = house.main.acting(agent="bosun").context("when does the ferry bell ring?")
     assert len(house.main.shown(written)) == 3  # whoever asks has this process write what waits
     visit.go("telemetry")
-    expect(visit.page.get_by_role("img", name=re.compile(r"tokens of memory to agents in 1 days"))).to_be_visible()
+    expect(visit.page.get_by_role("img", name=re.compile(r"tokens of memory to agents in 7 days"))).to_be_visible()
     expect(visit.page.locator("tr", has_text="bosun").first).to_contain_text(str(3 * told.tokens))
     expect(visit.page.get_by_role("region", name="Shown and never used")).to_contain_text("The ferry bell rings")
     visit.go(f"entry/{written}")
