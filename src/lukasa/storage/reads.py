@@ -378,6 +378,15 @@ class PlainReads(ABC):
                 return rows.select(tables.EVENTS_AFTER, after, action, limit=limit)
             return rows.select(tables.EVENTS_OF_SUBJECT, subject, after, action, limit=limit)
 
+    def subjects(self, beginning: str, limit: int) -> list[str]:
+        found: list[str] = []
+        low, high = beginning, f"{beginning}\U0010ffff"
+        with self._reading() as rows:
+            while len(found) < limit and (event := rows.select(tables.EVENTS_OF_SUBJECTS_BETWEEN, low, high, limit=1)):
+                found.append(event[0].subject)
+                low = f"{event[0].subject} "  # behind all events of this subject
+        return found
+
     def event_counts(self, since: datetime) -> dict[str, int]:
         with self._reading() as rows:
             return rows.count_by(tables.EVENTS_SINCE, "action", since)

@@ -16,7 +16,7 @@ from lukasa.surfaces.cli import lines
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.invocation import Invocation, pass_invocation
 from lukasa.surfaces.cli.lines import joined, matched
-from lukasa.surfaces.cli.options import CliCommand
+from lukasa.surfaces.cli.options import ID, LAST_ID, CliCommand
 from lukasa.surfaces.cli.output import Line, block, brief, dim, line, title, warn
 
 
@@ -98,7 +98,7 @@ def read(
 @click.option("--state", metavar="NAME", help=f"Only this state: {', '.join(State)}.")
 @click.option("--all", "everything", is_flag=True, help="Also list held and retired entries.")
 @click.option("--limit", type=int, default=100, show_default=True, metavar="N", help="At most this many.")
-@click.option("--after", metavar="ID", help="Continue after this entry, the last one of the previous page.")
+@click.option("--after", metavar="ID", type=ID, help="Continue after this entry, the last one of the previous page.")
 @pass_invocation
 def list_entries(cli: Invocation, /, tier: str | None, limit: int, everything: bool, **rest: Any) -> None:
     """List the entries of a tier, newest first.
@@ -121,7 +121,7 @@ def list_entries(cli: Invocation, /, tier: str | None, limit: int, everything: b
         "lukasa why 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90",
     ),
 )
-@click.argument("query_and_id", nargs=-1, required=True, metavar="[QUERY] ID")
+@click.argument("query_and_id", type=LAST_ID, nargs=-1, required=True, metavar="[QUERY] ID")
 @_reading
 @_conditions
 @pass_invocation

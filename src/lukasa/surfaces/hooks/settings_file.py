@@ -18,6 +18,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from lukasa.model import system
 from lukasa.model.errors import Conflict, InvalidInput, StoreError
 
 MOST_BYTES = 10_000_000
@@ -129,7 +130,7 @@ def _replace(path: Path, content: bytes, mode: int) -> None:
         with os.fdopen(handle, "wb") as stream:
             stream.write(content)
             stream.flush()
-            os.fchmod(stream.fileno(), mode)
+            system.set_mode(stream.fileno(), mode)
             os.fsync(stream.fileno())
         os.replace(name, path)
     except BaseException:
