@@ -72,6 +72,13 @@ def keyword(
     return Signal("keyword", {id: score for id, score in scores.items() if score > 0})
 
 
+def rarity(matches: Sequence[KeywordMatches], asked: Sequence[str]) -> dict[str, float]:
+    """Return how much each term says: its inverse frequency over all searched entries."""
+    size = sum(m.size for m in matches)
+    frequencies = [sum(column) for column in zip(*(m.frequencies for m in matches), strict=True)]
+    return {term: bm25.idf(size, n) for term, n in zip(asked, frequencies, strict=True)} if frequencies else {}
+
+
 def vector(neighbours: Sequence[VectorMatch], floor: float, limit: int | None = None) -> Signal:
     """Cosines above the floor of unrelated texts. If `limit` cut the list, others may be as close as the last one."""
     scores = {candidate.id: cosine for candidate, cosine in neighbours if cosine > floor}

@@ -68,6 +68,7 @@ class Findings(Struct):
     signals: list[Signal] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     names: frozenset[str] = frozenset()  # sources that the question names
+    weights: Mapping[str, float] = field(default_factory=dict)  # of the terms that say what is asked, by their rarity
     texts: dict[str, str] = field(default_factory=dict)
     compared: Compared | None = None  # the signals that had spoken before adjacent turns were brought
     strengths: Mapping[str, float] = field(default_factory=dict)
@@ -140,6 +141,8 @@ def _by_keyword(ctx: CallContext, lookup: Lookup, found: Findings) -> Signal | N
     found.stores = [pair for pair, match in zip(lookup.stores, matches, strict=True) if match.size]
     found.names = named_sources(lookup.query, {candidate.source for candidate in found.candidates.values()})
     names = frozenset(term for source in found.names for term in terms(source))
+    weights = signals.rarity(matches, lookup.terms)
+    found.weights = {term: weight for term, weight in weights.items() if term not in names} or weights
     lines = {id for id, candidate in found.candidates.items() if candidate.said} if names else frozenset[str]()
     return signals.keyword([*matches, *(match for _, match in more)], lookup.terms, names, lines)
 
