@@ -23,12 +23,13 @@ from pathlib import Path
 from bench import offline
 from bench.dataset import Dataset, halves, load
 from bench.quality import TALK_RECIPES
-from bench.recall import Recipe, TurnClock, hours_of, ranking, told
+from bench.recall import Recipe, TurnClock, at_once, ranking, told
 from bench.section import write_section
 from bench.vectors import Remembering
 from lukasa import Lukasa, Workspace
 from lukasa.ports import Embedder
 from lukasa.providers.embed import open_embedder
+from lukasa.providers.embed.cached import default_cache
 from lukasa.read.coverage import wanted_coverage
 
 MOST = 200  # questions of a scope: each costs three writes that reach the disk
@@ -86,7 +87,7 @@ def filled(
             world, known = memory.workspace(scope, spec=recipe.spec()), dict[str, str]()
             for session in data.sessions(scope):
                 talk = world.at(conversation=world.start().id)
-                for turns in hours_of(session):
+                for turns in at_once(session):
                     clock.time = told(turns[-1]["timestamp"])
                     written = talk.put_many("workspace", [recipe.memo(turn) for turn in turns])
                     known |= {turn["id"]: one.id for turn, one in zip(turns, written, strict=True)}
@@ -161,8 +162,8 @@ def coverage(data: Dataset, embedder: Embedder) -> Iterator[str]:
             for query in few.asked(scope):
                 wanted = {known[id] for id in query["evidence"] if id in known}
                 for budget in BUDGETS:
-                    found = world.gather(query["text"], tier="workspace", budget=budget)
-                    here = {id for hit in found.hits for id in (hit.id, *(one.id for one in hit.earlier))}
+                    gathered = world.gather(query["text"], tier="workspace", budget=budget)
+                    here = {id for hit in gathered.hits for id in (hit.id, *(one.id for one in hit.earlier))}
                     got[budget].append((len(wanted & here) / len(wanted), len(here)))
     for budget, pairs in got.items():
         share, size = (sum(values) / len(pairs) for values in zip(*pairs, strict=True))
@@ -176,7 +177,7 @@ def main() -> None:
     parser.add_argument("--facts", type=Path)
     parser.add_argument("--results", type=Path)
     given = parser.parse_args()
-    opened = open_embedder("auto")
+    opened = open_embedder("auto", default_cache())
     if opened is None:
         raise SystemExit("no embedding model; `lukasa model pull` fetches it")
     embedder = Remembering(opened)
@@ -197,9 +198,9 @@ def main() -> None:
     body = [
         "## Nothing is an answer, and all of it",
         "",
-        "Each question with its evidence in memory and with it forgotten; the halves and scopes that nothing was fitted on.",
+        "Each question with its evidence in memory and with it forgotten, on halves and scopes that nothing was fitted on.",
         "",
-        "| set | answerable | unanswerable | say so, with 95 % of the answerable kept | below the floor 0.12: answerable, unanswerable |",
+        "| set | answerable | unanswerable | say so, 95 % of the answerable kept | below 0.12: answerable, unanswerable |",
         "| --- | ---: | ---: | ---: | ---: |",
         *(
             f"| {one.name} | {len(one.answerable)} | {len(one.unanswerable)} | {one.said_so():.2f} "
