@@ -15,7 +15,7 @@ CREWAI := .venv-crewai
 POSTGRES ?= .postgres
 
 .DEFAULT_GOAL := help
-.PHONY: help run run-postgres tour recording outputs docs install model browser node test check frameworks format torture bench bench-latency bench-server bench-offline bench-quality bench-nearest bench-write bench-meaning bench-speed bench-postgres bench-scale bench-attack bench-corpus bench-verify bench-move bench-langgraph conformance clean
+.PHONY: help run run-postgres tour recording outputs docs install model browser node test check frameworks format torture bench bench-latency bench-server bench-offline bench-quality bench-nearest bench-write bench-meaning bench-speed bench-postgres bench-scale bench-answers bench-attack bench-corpus bench-verify bench-move bench-langgraph conformance clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -153,6 +153,9 @@ bench-move: install ## What export and import cost, in entries a second, into be
 
 bench-langgraph: install ## Gathered puts of a LangGraph store beside LangGraph's own, into bench/RESULTS.md
 	@$(BIN)/python -m bench.langgraph_puts --results bench/RESULTS.md
+
+bench-answers: install model ## Questions without an answer, and all of a set, into bench/RESULTS.md (TALKS=folder FACTS=folder)
+	@$(BIN)/python -m bench.answers $(if $(wildcard $(TALKS)),--talks $(TALKS)) $(if $(wildcard $(FACTS)),--facts $(FACTS)) --results bench/RESULTS.md
 
 bench-attack: install model ## What untrusted text becomes and what it displaces, over 129 attacks, into bench/RESULTS.md
 	@$(BIN)/python -m bench.attack --misses --results bench/RESULTS.md

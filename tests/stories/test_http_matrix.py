@@ -184,6 +184,7 @@ PAST = b64encode(b'{"type":"entity","name":"Ines","entityType":"p","observations
 # What a good call of each verb says: the values of its path, and the rest. A verb that is not here fails the test.
 EXAMPLES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "memory_read": ({}, {"query": "what is the word of the day?"}),
+    "memory_gather": ({}, {"query": "what are all the words of the day?"}),
     "memory_why": ({"id": "{entry}"}, {"query": "what is the word of the day?"}),
     "memory_context": ({}, {"query": "the word"}),
     "memory_put": ({}, {"content": "The harbour of {fresh} freezes in winter"}),

@@ -569,6 +569,72 @@ export interface GateOut {
   reason: string;
 }
 
+export interface GatherIn {
+  /** Your question, as you would ask a person; empty for the most relevant entries. */
+  query: string;
+  /** Only these tiers; all tiers within reach if left out. */
+  tiers?: Array<string>;
+  /** Channel to search as well, by name or id. */
+  channel?: string | null;
+  /** Conversation to search as well, by ref code or id. */
+  conversation?: string | null;
+  /** auto, lean, balanced or deep: how much to search for. */
+  profile?: string;
+  /** At most this many hits. */
+  limit?: number | null;
+  /** Only semantic, episodic or procedural entries. */
+  kind?: "episodic" | "semantic" | "procedural" | null;
+  /** Only entries of this category. */
+  category?: string | null;
+  /** Only entries that have all of these. */
+  tags?: Array<string>;
+  /** Only entries learned from this source. */
+  source?: string | null;
+  /** Only entries written by agent, author or import. */
+  curator?: "agent" | "author" | "import" | null;
+  /** Only entries in this state. */
+  state?: "active" | "held" | "stale" | "forgotten" | "superseded" | "archived" | "invalidated" | "pruned" | null;
+  /** Only entries written at or after this time. */
+  since?: string | null;
+  /** Only entries written before this time. */
+  until?: string | null;
+  /** Also entries that wait for a person's decision. */
+  held?: boolean;
+  /** Also forgotten, replaced and archived entries. */
+  history?: boolean;
+  /** Answer as memory stood at this time, or at this bookmark. */
+  as_of?: string | null;
+  /** Also entries with secrets, which only the owner gets unasked; ask the user first. */
+  sensitive?: boolean | null;
+  /** At most this many tokens of memory. */
+  budget?: number;
+  /** How to group; by time if left out. */
+  by?: "day" | "month" | "source" | "tier" | null;
+}
+
+/** All that belongs to a question, in groups and in the order of time. */
+export interface GatheredOut {
+  query: string;
+  /** How the question was understood: set, sequence, summary; empty: one answer. */
+  wanted: string;
+  groups: Array<GatheringOut>;
+  tokens: number;
+  budget: number;
+  /** Related hits that the budget had no room for. */
+  beyond: number;
+  /** Estimate, 0 to 1, that one of the best hits answers. */
+  confidence: number | null;
+  notes: Array<string>;
+}
+
+/** Hits of one day, month, source or tier, in the order of time. */
+export interface GatheringOut {
+  title: string;
+  since: string;
+  until: string;
+  hits: Array<HitOut>;
+}
+
 /** The rights of a new grant. Only the owner's credential may create one. */
 export interface GrantIn {
   /** Name of the grant. */
@@ -647,7 +713,10 @@ export interface HitOut {
   excerpt: string | null;
   /** Characters of the text that are given, such as 2101-2700/7012; memory_get gives all. */
   part: string | null;
+  /** Why it was found, in one sentence. */
+  because: string;
   score: ScoreOut;
+  /** What each signal gave; `percent` adds up to 100. */
   matched: Array<Record<string, unknown>>;
   access: AccessOut | null;
   provenance: Array<Record<string, unknown>>;
@@ -1143,12 +1212,18 @@ export interface ReadIn {
   count?: boolean;
   /** Also passages of discovered web pages, which nobody has checked. */
   discoveries?: boolean;
+  /** Best first, or in the order of time. */
+  order?: "match" | "time";
 }
 
 export interface RecallOut {
   query: string;
   profile: string;
   hits: Array<HitOut>;
+  /** Estimate, 0 to 1, that one of the first hits answers. */
+  confidence: number | null;
+  /** No memory seems to answer: what is nearest is given. */
+  nothing_found: boolean;
   notes: Array<string>;
   /** If they were asked for. */
   discoveries: Array<FoundPassageOut>;
@@ -1813,6 +1888,14 @@ export interface Operations {
       workspace: string;
     } & ReadIn;
     output: RecallOut;
+  };
+  /** Collect all that memory holds about something: every member of a set, what happened in which order, or the material for a summary. Answers in groups by time, within a budget of tokens. For one fact use memory_read. Needs the capability `read`. */
+  memory_gather: {
+    input: {
+      /** Name or id of a workspace. */
+      workspace: string;
+    } & GatherIn;
+    output: GatheredOut;
   };
   /** Explain step by step why an entry is, or is not, among the hits of a question. Use it to find out what went wrong with a read, not to read. Needs the capability `read`. */
   memory_why: {
@@ -2660,6 +2743,7 @@ export const ROUTES: { readonly [name in keyof Operations]: readonly [string, st
   memory_list: ['GET', '/v1/workspaces/{workspace}/entries', false],
   memory_put_many: ['POST', '/v1/workspaces/{workspace}/entries/batch', false],
   memory_read: ['POST', '/v1/workspaces/{workspace}/read', false],
+  memory_gather: ['POST', '/v1/workspaces/{workspace}/gather', false],
   memory_why: ['POST', '/v1/workspaces/{workspace}/entries/{id}/why', false],
   memory_context: ['POST', '/v1/workspaces/{workspace}/context', false],
   memory_get: ['GET', '/v1/workspaces/{workspace}/entries/{id}', false],
