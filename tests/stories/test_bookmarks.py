@@ -127,7 +127,7 @@ def test_over_http(memory: Lukasa, world: Workspace, clock: FixedClock) -> None:
         world.put("workspace", AFTER, supersedes=first)
         assert owner.get(f"{at}/bookmarks").json["bookmarks"] == [made]
         assert [e["seq"] > made["seq"] for e in owner.get(f"{at}/events?bookmark=agreed").json["events"]]
-        found = reader.post(f"{at}/read", {"query": "when is the launch", "as_of": "agreed"}).json
+        found = reader.post(f"{at}/read", {"query": "when is the launch", "as_of": "agreed", "detail": True}).json
         assert [hit["entry"]["content"] for hit in found["hits"]] == [BEFORE]
 
 
@@ -138,13 +138,15 @@ def test_over_mcp(memory: Lukasa, world: Workspace, clock: FixedClock) -> None:
 
     async def talk() -> None:
         async with beside(memory) as client:
-            made = await client.call_tool("bookmark_create", {"name": "agreed"})
+            made = await client.call_tool("bookmark_create", {"name": "agreed", "detail": True})
             assert made.structured_content is not None
-            listed = await client.call_tool("bookmark_list", {})
+            listed = await client.call_tool("bookmark_list", {"detail": True})
             assert listed.structured_content == {"bookmarks": [made.structured_content]}
             clock.time += timedelta(hours=1)
             world.put("workspace", AFTER, supersedes=first)
-            read = await client.call_tool("memory_read", {"query": "when is the launch", "as_of": "agreed"})
+            read = await client.call_tool(
+                "memory_read", {"query": "when is the launch", "as_of": "agreed", "detail": True}
+            )
             assert BEFORE in str(read.structured_content)
             assert AFTER not in str(read.structured_content)
 
