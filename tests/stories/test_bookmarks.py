@@ -127,7 +127,7 @@ def test_over_http(memory: Lukasa, world: Workspace, clock: FixedClock) -> None:
         world.put("workspace", AFTER, supersedes=first)
         assert owner.get(f"{at}/bookmarks").json["bookmarks"] == [made]
         assert [e["seq"] > made["seq"] for e in owner.get(f"{at}/events?bookmark=agreed").json["events"]]
-        found = reader.post(f"{at}/read", {"query": "when is the launch", "as_of": "agreed", "detail": True}).json
+        found = reader.post(f"{at}/read", {"query": "when is the launch", "as_of": "agreed"}).json
         assert [hit["entry"]["content"] for hit in found["hits"]] == [BEFORE]
 
 
