@@ -15,7 +15,7 @@ CREWAI := .venv-crewai
 POSTGRES ?= .postgres
 
 .DEFAULT_GOAL := help
-.PHONY: help run run-postgres tour recording outputs docs install model browser node test check frameworks format torture bench bench-latency bench-server bench-offline bench-quality bench-nearest bench-write bench-meaning bench-speed bench-postgres bench-scale bench-answers bench-attack bench-corpus bench-verify bench-move bench-langgraph conformance clean
+.PHONY: help run run-postgres tour recording mcpb fresh-user outputs docs install model browser node test check frameworks format torture bench bench-latency bench-server bench-offline bench-quality bench-nearest bench-write bench-meaning bench-speed bench-postgres bench-scale bench-answers bench-attack bench-corpus bench-verify bench-move bench-langgraph conformance clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -35,6 +35,12 @@ tour: install ## Show how memory works, in the terminal, in a throw-away memory
 
 recording: install ## Record the terminal session of the README from the real program, into docs/pictures
 	@$(BIN)/python -m tools.recording docs/pictures/session.svg
+
+mcpb: install ## Write the plugin folders, server.json and the bundle for Claude Desktop from the tables, the bundle into build
+	@$(BIN)/python -m tools.bundles build
+
+fresh-user: install browser ## Play a new user's first session from a wheel in an empty home, and print the time of each step
+	@$(BIN)/python -m tools.fresh_user
 
 outputs: install ## Run the tutorial, and write the outputs that it shows anew where they differ
 	@$(BIN)/python -m tools.pages docs/tutorial.md

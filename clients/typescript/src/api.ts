@@ -157,7 +157,7 @@ export interface ConfirmationOut {
 export interface ContextIn {
   /** The task at hand; if empty, only what always holds. */
   query?: string;
-  /** Only these tiers; all tiers within reach if left out. */
+  /** Only these levels of memory, such as workspace; all if left out. */
   tiers?: Array<string>;
   /** Channel to search as well, by name or id. */
   channel?: string | null;
@@ -500,13 +500,13 @@ export interface EvidenceOut {
 }
 
 export interface ExecuteIn {
-  /** full: a whole tier; keep_named: a tier without its pages; purge_thread: one conversation. */
+  /** full: a whole level of memory; keep_named: without its pages; purge_thread: one conversation. */
   mode: "full" | "keep_named" | "purge_thread";
-  /** Tier to empty; not for purge_thread. */
+  /** Level of memory to empty, such as workspace; not for purge_thread. */
   tier?: string | null;
-  /** Channel, if the tier belongs to one. */
+  /** Channel, if that level belongs to one. */
   channel?: string | null;
-  /** Conversation, if the tier belongs to one, or for purge_thread. */
+  /** Conversation, if that level belongs to one, or for purge_thread. */
   conversation?: string | null;
   /** Digest of the plan, or its first 12 characters. */
   confirm: string;
@@ -914,7 +914,7 @@ export interface MemoryUpdateBody {
 export interface MemoryWhyBody {
   /** Your question, as you would ask a person; empty for the most relevant entries. */
   query: string;
-  /** Only these tiers; all tiers within reach if left out. */
+  /** Only these levels of memory, such as workspace; all if left out. */
   tiers?: Array<string>;
   /** Channel to search as well, by name or id. */
   channel?: string | null;
@@ -932,7 +932,7 @@ export interface MemoryWhyBody {
   tags?: Array<string>;
   /** Only entries learned from this source. */
   source?: string | null;
-  /** Only entries written by agent, author or import. */
+  /** Only entries that an agent, the author or an import wrote: agent, author, import. */
   curator?: "agent" | "author" | "import" | null;
   /** Only entries in this state. */
   state?: "active" | "held" | "stale" | "forgotten" | "superseded" | "archived" | "invalidated" | "pruned" | null;
@@ -1198,7 +1198,7 @@ export interface PutIn {
   metadata?: Record<string, unknown>;
   /** What it says something about: src/auth.py, src/auth.py:10-20, symbol:src/auth.py:Settings, url:https://…, command:…, memory:ID, document:ID, document:ID#12. */
   cites?: Array<string>;
-  /** Tier of memory, such as workspace; the default tier of the workspace if left out. */
+  /** Level of memory, such as workspace or account; the usual one if left out. */
   tier?: string | null;
   /** Channel to work in, by name or id. */
   channel?: string | null;
@@ -1209,7 +1209,7 @@ export interface PutIn {
 export interface PutManyIn {
   /** The statements, in order. */
   memos: Array<MemoIn>;
-  /** Tier of memory, such as workspace; the default tier of the workspace if left out. */
+  /** Level of memory, such as workspace or account; the usual one if left out. */
   tier?: string | null;
   /** Channel to work in, by name or id. */
   channel?: string | null;
@@ -1227,7 +1227,7 @@ export interface ReachOut {
 export interface ReadIn {
   /** Your question, as you would ask a person; empty for the most relevant entries. */
   query: string;
-  /** Only these tiers; all tiers within reach if left out. */
+  /** Only these levels of memory, such as workspace; all if left out. */
   tiers?: Array<string>;
   /** Channel to search as well, by name or id. */
   channel?: string | null;
@@ -1245,7 +1245,7 @@ export interface ReadIn {
   tags?: Array<string>;
   /** Only entries learned from this source. */
   source?: string | null;
-  /** Only entries written by agent, author or import. */
+  /** Only entries that an agent, the author or an import wrote: agent, author, import. */
   curator?: "agent" | "author" | "import" | null;
   /** Only entries in this state. */
   state?: "active" | "held" | "stale" | "forgotten" | "superseded" | "archived" | "invalidated" | "pruned" | null;
@@ -1408,7 +1408,7 @@ export interface RowOut {
 export interface RunIn {
   /** The work to do: consolidate, maintain or reflect. */
   kind: "consolidate" | "maintain" | "reflect";
-  /** Only in these tiers; not for reflect. */
+  /** Only in these levels of memory; not for reflect. */
   tiers?: Array<string>;
 }
 
@@ -1452,13 +1452,13 @@ export interface ScoreOut {
 }
 
 export interface ScrubIn {
-  /** full: a whole tier; keep_named: a tier without its pages; purge_thread: one conversation. */
+  /** full: a whole level of memory; keep_named: without its pages; purge_thread: one conversation. */
   mode: "full" | "keep_named" | "purge_thread";
-  /** Tier to empty; not for purge_thread. */
+  /** Level of memory to empty, such as workspace; not for purge_thread. */
   tier?: string | null;
-  /** Channel, if the tier belongs to one. */
+  /** Channel, if that level belongs to one. */
   channel?: string | null;
-  /** Conversation, if the tier belongs to one, or for purge_thread. */
+  /** Conversation, if that level belongs to one, or for purge_thread. */
   conversation?: string | null;
 }
 
@@ -2012,18 +2012,18 @@ export interface Operations {
     } & PutIn;
     output: WrittenOut;
   };
-  /** List the entries of a tier, newest first, by state, kind, category, source or time. To answer a question use memory_read, which finds the best matches; use this to look through a tier. Needs the capability `read`. */
+  /** List the entries of one level of memory, newest first, by state, kind, category, source or time. To answer a question use memory_read, which finds the best matches. Needs the capability `read`. */
   memory_list: {
     input: {
       /** Name or id of a workspace. */
       workspace: string;
-      /** Tier of memory, such as workspace; the default tier of the workspace if left out. */
+      /** Level of memory, such as workspace or account; the usual one if left out. */
       tier?: string | null;
       /** Channel to work in, by name or id. */
       channel?: string | null;
       /** Conversation to work in, by ref code or id. */
       conversation?: string | null;
-      /** active, held, stale, forgotten, superseded, archived, … */
+      /** active, held (waits for a person), stale, forgotten, superseded, archived, … */
       state?: "active" | "held" | "stale" | "forgotten" | "superseded" | "archived" | "invalidated" | "pruned" | null;
       /** Only semantic, episodic or procedural entries. */
       kind?: "episodic" | "semantic" | "procedural" | null;
@@ -2033,13 +2033,13 @@ export interface Operations {
       tag?: string | null;
       /** Only entries learned from this source. */
       source?: string | null;
-      /** Only entries written by agent, author or import. */
+      /** Only entries that an agent, the author or an import wrote: agent, author, import. */
       curator?: "agent" | "author" | "import" | null;
       /** Only entries written at or after this time. */
       since?: string | null;
       /** Only entries written before this time. */
       until?: string | null;
-      /** Also held and retired entries. */
+      /** Also entries that wait for a person, and retired ones. */
       everything?: boolean;
       /** Only entries that match these words, best first, in one page. */
       q?: string | null;
@@ -2084,7 +2084,7 @@ export interface Operations {
     } & MemoryWhyBody;
     output: TraceOut;
   };
-  /** Get the document to start from: the author's pages, rules that always hold, and what each tier knows about the task at hand, within a budget of tokens. Call it once at the beginning of a piece of work. Needs the capability `read`. */
+  /** Get what to start from: the author's pages, rules that always hold, and what memory knows about the task at hand. Call it once, when a piece of work begins and nothing from memory is in front of you yet. Later, and for a question, call memory_read. Needs the capability `read`. */
   memory_context: {
     input: {
       /** Name or id of a workspace. */
@@ -2126,7 +2126,7 @@ export interface Operations {
     };
     output: WrittenOut;
   };
-  /** Say that you checked an entry against the world or its document: confirmed if it still holds, failed if not. A confirmation renews it; enough independent ones make an observed event a fact, and let in a claim that was held for them. Failed checks in a row archive a fact. Only call it after you have looked. Needs the capability `write`. */
+  /** Say that you checked an entry against the world or its document: confirmed if it still holds, failed if not. A confirmation renews it; enough independent ones make an observed event a fact, and let in a claim that waited for them. Failed checks in a row archive a fact. Only call it after you have looked. Needs the capability `write`. */
   memory_corroborate: {
     input: {
       /** Name or id of a workspace. */
@@ -2352,7 +2352,7 @@ export interface Operations {
     };
     output: NamedListOut;
   };
-  /** Show what waits for the owner's decision: held entries and proposed changes of the curated page, which reads do not find until the owner approves them, pairs of entries of which the later one may replace the earlier one, entries that rest on something which changed or was withdrawn, and changes submitted to documents. Tell the owner about them; do not act on them. Needs the capability `review`. */
+  /** Show what waits for the owner's decision: entries and changes of the main page that wait, which reads do not find until the owner approves them, pairs of entries of which the later one may replace the earlier one, entries that rest on something which changed or was withdrawn, and changes submitted to documents. Tell the owner about them; do not act on them. Needs the capability `review`. */
   review_list: {
     input: {
       /** Name or id of a workspace. */
@@ -2538,7 +2538,7 @@ export interface Operations {
     } & StartIn;
     output: ConversationOut;
   };
-  /** End a conversation. A summary of what was remembered stays in its channel. Its own notes and entries go, except those that the spec carries into the next tier: put what should last into a lasting tier first. Needs the capability `conversations`. */
+  /** End a conversation. A summary of what was remembered stays in its channel. Its own notes and entries go, except those that the settings carry on: store what should last in the workspace first. Needs the capability `conversations`. */
   conversation_end: {
     input: {
       /** Name or id of a workspace. */
@@ -2548,12 +2548,12 @@ export interface Operations {
     };
     output: EndedOut;
   };
-  /** End the bound scope of a tier, such as a session: what the spec keeps goes to the next tier, the rest is cleared, open conversations inside end first, and later writes are refused. Needs the capability `conversations`. */
+  /** End what a level of memory is bound to, such as a session: what the settings keep moves on, the rest is cleared, open conversations inside end first, and later writes are refused. Needs the capability `conversations`. */
   scope_end: {
     input: {
       /** Name or id of a workspace. */
       workspace: string;
-      /** A tier, or the event that ends it, such as session or session_end. */
+      /** The level of memory, or the event that ends it, such as session or session_end. */
       name: string;
     };
     output: ScopesEndedOut;
@@ -2692,7 +2692,7 @@ export interface Operations {
     };
     output: TokensOut;
   };
-  /** Show statistics: entries by tier, state and source, events, background work and its costs. Needs the capability `stats`. */
+  /** Show statistics: entries by level of memory, state and source, events, background work and its costs. Needs the capability `stats`. */
   workspace_stats: {
     input: {
       /** Name or id of a workspace. */
@@ -2866,7 +2866,7 @@ export interface Operations {
     } & JobCancelBody;
     output: JobOut;
   };
-  /** Show what a scrub would remove for good: one scope of one tier, or one conversation. It removes nothing. Use it only when the person asks what would be removed; to take out a single entry, use memory_forget. Needs the capability `scrub_plan`. */
+  /** Show what emptying one level of memory, or one conversation, would remove for good. It removes nothing. Use it only when the person asks what would be removed; to take out a single entry, use memory_forget. Needs the capability `scrub_plan`. */
   memory_scrub_plan: {
     input: {
       /** Name or id of a workspace. */

@@ -535,6 +535,10 @@ class Store(ItemStore, CorpusStore, PipelineStore, AccessStore, ScrubStore, Prot
         """
         ...
 
+    def entry_ids(self, part: str, *, limit: int) -> list[str]:
+        """The ids of entries that begin or end with this text."""
+        ...
+
     def gone(self, ids: Sequence[str]) -> set[str]:
         """The ids among these whose entries were removed for good."""
         ...

@@ -273,6 +273,10 @@ class PlainReads(ABC):
         with self._reading() as rows:
             return rows.select(tables.DERIVED_FROM, sources)
 
+    def entry_ids(self, part: str, *, limit: int) -> list[str]:
+        with self._reading() as rows:
+            return rows.entry_ids(part, limit)
+
     def gone(self, ids: Sequence[str]) -> set[str]:
         with self._reading() as rows:
             return {id for id, gone in rows.used_ids(ids).items() if gone}

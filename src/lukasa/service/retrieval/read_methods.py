@@ -219,4 +219,4 @@ class ReadMethods(Bound, frozen=True):
 
     def ledger(self, id: str) -> list[Event]:
         """Return every event about an id, also about a write that was discarded or refused."""
-        return retrieval.explain.ledger(self.ctx, parse_id(id))
+        return retrieval.explain.ledger(self.ctx, self.ctx.entry_id(id))

@@ -131,7 +131,9 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
         "serve": CommandEntry("server_commands", "Serve the page, the HTTP API, MCP and the worker on this machine."),
         "link": CommandEntry("server_commands", "Print another link to the page of the running server."),
         "grant": CommandEntry("server_commands", "Create, list and revoke the access of other clients."),
-        "install": CommandEntry("install_commands", "Write Lukasa into a harness's settings, or remove it."),
+        "install": CommandEntry(
+            "install_commands", "Connect Lukasa with a host such as Claude Code or Cursor, or disconnect it."
+        ),
         "mcp": CommandEntry("server_commands", "Serve this memory to an MCP client over stdin and stdout."),
         "hook": CommandEntry("hook", "Answer a harness's events from memory."),
         "tour": CommandEntry("tour", "Show how memory works, in a throw-away memory."),
