@@ -1,17 +1,18 @@
 """Lay out the board: every memory a bead, near what it belongs to. Pure, and the same for the same memory.
 
 Beads must not jump from one day to the next. So the topics are found in the oldest entries alone: as many as the last
-power of two that is not above their number. Later entries join the topic that they are nearest to, at its rim. Only when
-memory has doubled, the topics are found anew.
+power of two that is not above their number. Later entries join the topic that they are nearest to, at its rim. Topics
+are found anew only when memory has doubled.
 """
 
 from __future__ import annotations
 
 import math
+import re
 import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -21,23 +22,26 @@ from lukasa.model.text import STOP_WORDS, fold, words
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Matrix = NDArray[np.float32]
+    Matrix = NDArray[np.floating[Any]]
 
 WIDE, HIGH = 760.0, 420.0
 _MARGIN = 34.0  # around the topics; above them are their labels
 _SHARE = 0.34  # of the board that beads cover when memory has doubled
-_MOST_APART = 9.5  # the distance of two beads when there are few
+_MOST_APART = 13.0  # the distance of two beads when there are few
 _MOST_SEEDS = 4096
 _ROUNDS = 12
 _HASHED = 512  # dimensions of a text without a vector
 _GOLDEN = math.pi * (3 - math.sqrt(5))
+_POSSESSIVE = re.compile(r"['’]s\b")
+_SPELLED = re.compile(r"[^\W_][\w.+#-]*[^\W_]|[^\W_]")
 # Words that say how something is stated, and not what it is about.
 _SAYING = frozenset(
     """always never use uses used using prefer prefers must should run runs keep keeps make makes made need needs want
     wants get gets go goes new old one two every before after only also now still than then since until when where which
     who why how what has have had will would can could may might does did done please remember note all any each more
     most less instead without within between because though about into over under again per via set sets lives live
-    says said told asks asked like likes first last next day days week weeks time times today yesterday tomorrow""".split()
+    says said told asks asked like likes first last next day days week weeks time times today
+    yesterday tomorrow""".split()
 )
 
 
@@ -61,7 +65,7 @@ class Layout(Struct, frozen=True):
     apart: float  # the distance of neighbours within a topic
 
 
-def layout(texts: Sequence[str], vectors: Mapping[int, Sequence[float]] | None = None) -> Layout:
+def layout(texts: Sequence[str], vectors: Mapping[int, Matrix] | None = None) -> Layout:
     """Lay out texts, given oldest first. `vectors` are unit vectors by position; without any, words decide."""
     if not texts:
         return Layout((), (), (), (), _MOST_APART)
@@ -76,7 +80,7 @@ def layout(texts: Sequence[str], vectors: Mapping[int, Sequence[float]] | None =
     counts = Counter(topic)
     radii = [apart * math.sqrt(counts[number]) + apart / 2 for number in range(len(order))]
     centres = _spread(middles[order], radii)
-    labels = _labels(bags, topic, len(order))
+    labels = [_spelled(label, texts, topic, number) for number, label in enumerate(_labels(bags, topic, len(order)))]
     spots = tuple(
         Spot(label, round(x, 1), round(y, 1), round(radius, 1), counts[number])
         for number, (label, (x, y), radius) in enumerate(zip(labels, centres, radii, strict=True))
@@ -102,11 +106,11 @@ def _beads(topic: Sequence[int], spots: Sequence[Spot], apart: float) -> tuple[t
 
 def _words_of(text: str) -> list[str]:
     """Return the words that say what a text is about, each once."""
-    found = dict.fromkeys(words(text[:600]))
+    found = dict.fromkeys(words(_POSSESSIVE.sub("", text[:600])))
     return [w for w in found if len(w) > 2 and not w.isdigit() and w not in STOP_WORDS and w not in _SAYING]
 
 
-def _by_meaning(bags: Sequence[list[str]], vectors: Mapping[int, Sequence[float]]) -> Matrix:
+def _by_meaning(bags: Sequence[list[str]], vectors: Mapping[int, Matrix]) -> Matrix:
     """Return a row for each text: its vector, or for a text without one the mean of those that share its words."""
     width = len(next(iter(vectors.values())))
     rows = np.zeros((len(bags), width), dtype=np.float32)
@@ -148,7 +152,7 @@ def _unit(rows: Matrix) -> Matrix:
 def _topics(places: Matrix, seeds: int) -> tuple[Matrix, NDArray[np.int64]]:
     """Find topics in the first rows by spherical k-means from far-apart rows, and the nearest topic of every row."""
     first = places[:seeds]
-    wanted = max(1, min(14, round(math.sqrt(seeds) / 1.3)))
+    wanted = max(1, min(14, round(1.1 * math.sqrt(seeds))))
     middles = _far_apart(first, wanted)
     for _ in range(_ROUNDS):
         nearest = np.argmax(first @ middles.T, axis=1)
@@ -181,25 +185,26 @@ def _spread(middles: Matrix, radii: Sequence[float]) -> list[tuple[float, float]
     plane = centred @ axes[:2].T if len(axes) > 1 else np.column_stack([centred @ axes[0], np.zeros(count)])
     signs = np.sign(plane[np.argmax(np.abs(plane), axis=0), np.arange(2)])  # an axis has no direction of its own
     plane = plane * np.where(signs == 0, 1, signs)
+    plane = 2 * (np.argsort(np.argsort(plane, axis=0, kind="stable"), axis=0) + 0.5) / count - 1  # the whole board
     ring = np.array([[math.cos(n * _GOLDEN), math.sin(n * _GOLDEN)] for n in range(count)])
-    scale = np.abs(plane).max(axis=0)
-    spots = 0.8 * plane / np.where(scale > 1e-6, scale, 1) + 0.25 * ring
-    at = np.array([WIDE / 2, HIGH / 2]) + spots * np.array([WIDE * 0.4, HIGH * 0.36])
+    spots = 0.9 * plane + 0.15 * ring
+    at = np.array([WIDE / 2, HIGH / 2 + _MARGIN / 2]) + spots * np.array([WIDE * 0.42, HIGH * 0.38])
     room = np.array([radius + 15 for radius in radii])
     for _ in range(240):
         at = _apart(at, room)
     return [(float(x), float(y)) for x, y in at]
 
 
-def _apart(at: NDArray[np.float64], room: NDArray[np.float64]) -> NDArray[np.float64]:
+def _apart(at: Matrix, room: Matrix) -> Matrix:
     """Push overlapping circles from each other, and all of them into the board."""
     gaps = at[:, None, :] - at[None, :, :]
     far = np.linalg.norm(gaps, axis=2) + np.eye(len(at))
     over = np.maximum(room[:, None] + room[None, :] - far, 0) * (1 - np.eye(len(at)))
     moved = at + 0.35 * (gaps / np.maximum(far, 1e-6)[:, :, None] * over[:, :, None]).sum(axis=1)
-    low = np.minimum(room[:, None], [WIDE / 2, HIGH / 2]) + [4, _MARGIN - 4]
-    high = np.array([WIDE, HIGH]) - np.minimum(room[:, None], [WIDE / 2, HIGH / 2]) - [4, 4]
-    return np.clip(moved, np.minimum(low, high), np.maximum(low, high))
+    inset = np.minimum(room[:, None], np.array([WIDE / 2, HIGH / 2]))
+    low, high = inset + np.array([4, _MARGIN - 4]), np.array([WIDE - 4, HIGH - 4]) - inset
+    kept: Matrix = np.clip(moved, np.minimum(low, high), np.maximum(low, high))
+    return kept
 
 
 # Labels
@@ -224,3 +229,19 @@ def _labels(bags: Sequence[list[str]], topic: Sequence[int], count: int) -> list
         taken.add(fold(best)[:5])
         named.append(best)
     return named
+
+
+def _spelled(label: str, texts: Sequence[str], topic: Sequence[int], number: int) -> str:
+    """Return a word as most texts of a topic write it; a capital stays only if they all give it one."""
+    forms = Counter(
+        form
+        for text, one in zip(texts, topic, strict=True)
+        if one == number
+        for form in _SPELLED.findall(_POSSESSIVE.sub("", text[:600]))
+        if fold(form) == label
+    )
+    if not forms:
+        return label
+    small = [form for form in forms if form.islower()]
+    chosen: str = max(small or forms, key=lambda form: (forms[form], form))
+    return chosen

@@ -10,15 +10,18 @@ import threading
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime, timedelta
+from itertools import pairwise
 
 from msgspec import Struct
 
 from lukasa.model.entry import Access, Entry, Version
 from lukasa.model.values import VISIBILITY, State, Visibility
+from lukasa.ports import Vector
 from lukasa.read import board as drawing
 from lukasa.read.board import Layout, Spot
 from lukasa.read.decay import decay_factor, frequency, relevance
 from lukasa.service.admin import looking
+from lukasa.service.admin.overview import ended
 from lukasa.service.call import CallContext
 from lukasa.service.retrieval.find import as_it_was
 from lukasa.storage.port import Store
@@ -86,18 +89,14 @@ def _owned(ctx: CallContext) -> None:
 
 
 def shown(ctx: CallContext) -> tuple[list[Entry], bool]:
-    """Return all entries but held, discarded and damaged ones and files, the oldest first; and whether some are left out."""
+    """Return entries that are or were believed, the oldest first, and whether there are older ones. No files."""
     found, cut = looking.every(ctx)
-    kept = [one for one in found if not one.damaged and one.path is None and one.state is not State.HELD and one.content.strip()]
+    kept = [
+        one
+        for one in found
+        if not one.damaged and one.path is None and one.state is not State.HELD and one.content.strip()
+    ]
     return sorted(kept, key=lambda one: (one.created_at, one.id)), cut
-
-
-def ended(entry: Entry) -> datetime | None:
-    """Return when an entry was no longer believed; None if it still is."""
-    if VISIBILITY[entry.state] is not Visibility.HISTORY:
-        return entry.invalid_at
-    at = entry.transition.at if entry.transition else entry.updated_at
-    return min(at, entry.invalid_at) if entry.invalid_at else at
 
 
 def _brief(text: str, most: int = 140) -> str:
@@ -122,11 +121,11 @@ def _laid_out(ctx: CallContext, entries: Sequence[Entry]) -> Layout:
     return made
 
 
-def _vectors(ctx: CallContext, entries: Sequence[Entry]) -> dict[int, Sequence[float]]:
+def _vectors(ctx: CallContext, entries: Sequence[Entry]) -> dict[int, Vector]:
     if ctx.embedder is None:
         return {}
     position = {entry.id: number for number, entry in enumerate(entries)}
-    found: dict[int, Sequence[float]] = {}
+    found: dict[int, Vector] = {}
     for store in (ctx.local, ctx.account):
         found |= {position[id]: vector for id, vector in store.unit_vectors(list(position), ctx.embedder.model).items()}
     return found
@@ -263,7 +262,7 @@ def _edits(store: Store, entry: Entry, since: datetime, until: datetime) -> list
     versions: list[Version] = store.versions(entry.id)
     return [
         Change(new.at, "changed", new.entry, old.entry.content, new.cause, new.actor, "")
-        for old, new in zip(versions, versions[1:], strict=False)
+        for old, new in pairwise(versions)
         if since < new.at <= until and new.entry.content != old.entry.content
     ]
 
