@@ -154,7 +154,7 @@ SESSIONS: tuple[tuple[int, str, str, tuple[tuple[str, str], ...]], ...] = (
         "Review Priya's pull request for the refund flow",
         (
             ("refunds over 500 euros need Marta's approval", "Refunds above 500 euros need Marta's approval"),
-            ("a refund is a new posting, never an update", "A refund is a new posting in the ledger, never an update"),
+            ("a refund is a new posting, never an update", "A refund is a posting of its own in the ledger"),
             ("please keep reviews short, no bullet lists", "@Prefers short answers without bullet lists"),
         ),
     ),
@@ -281,7 +281,7 @@ NOTED = (
         Ledger postings are append-only; a trigger refuses updates
         The ledger has one schema per tenant, named after the tenant's id
         Ledger accounts have a type: asset, liability, income or expense
-        Every posting belongs to exactly one ledger transaction
+        Postings always come in pairs, debit and credit
         A ledger transaction balances to zero in each currency""",
     ),
     (
@@ -318,7 +318,7 @@ NOTED = (
         "codex",
         """
         Settlement files follow ISO 20022, pain.001
-        Settlement writes one file per bank and currency
+        There is one file for each bank and currency
         A failed settlement is retried after 15 minutes
         Settlement cut-off is 22:30 Europe/Berlin
         The bank answers settlement files with camt.054""",
@@ -338,9 +338,9 @@ NOTED = (
         "claude-code",
         """
         Webhook handlers are idempotent by event id
-        Webhooks that fail five times go to the dead letter queue
+        After five failures an event goes to the dead letter queue
         Adyen retries webhooks for seven days
-        The webhook endpoint answers within 200 ms and works later""",
+        Webhooks are answered before any work is done""",
     ),
     (
         27,
@@ -364,7 +364,7 @@ NOTED = (
         13,
         "claude-code",
         """
-        The ledger API is versioned in the path, now v2
+        Paths of the ledger API begin with v2
         Requests to the API carry an Idempotency-Key
         Rate limits of the API are per tenant, 50 a second
         API errors follow RFC 9457""",
