@@ -56,6 +56,32 @@ export interface BatchOut {
   written: Array<WrittenOut>;
 }
 
+/** An entry as it was then. `since_then` says what became of it; `now` is what stands in its place today. */
+export interface BelievedOut {
+  entry: EntryOut;
+  since_then: string;
+  now: string;
+  cause: string;
+}
+
+/** The board of 760 by 420. Beads are columns, the oldest first: number n of each list is about bead n. `size` is the relevance of a bead now, and `left` the share that decay has left of it. It was believed from `since` until `until`, if that is not null. `act`: agents may act on it. */
+export interface BoardOut {
+  spots: Array<SpotOut>;
+  apart: number;
+  cut: boolean;
+  id: Array<string>;
+  words: Array<string>;
+  tier: Array<string>;
+  topic: Array<number>;
+  x: Array<number>;
+  y: Array<number>;
+  size: Array<number>;
+  left: Array<number>;
+  act: Array<boolean>;
+  since: Array<string>;
+  until: Array<string | null>;
+}
+
 export interface BookmarkIn {
   /** A name that begins with a letter, such as before-import. */
   name: string;
@@ -85,12 +111,11 @@ export interface CategoryOut {
   taxonomy: string;
 }
 
-/** How a text goes into a document. `place` is a heading, or the passage that is replaced. A list has only the beginning of a long text, and says with `cut` that it does. */
-export interface ChangeOut {
-  how: "whole" | "end" | "under" | "replace";
-  place: string;
-  text: string;
-  cut: boolean;
+export interface ChangesOfDayOut {
+  day: string;
+  learned: number;
+  changed: number;
+  retired: number;
 }
 
 export interface ChannelIn {
@@ -246,6 +271,13 @@ export interface CreateIn {
   name: string;
   /** A shipped memory spec; the default one if left out. */
   preset?: string | null;
+}
+
+export interface DayOfUseOut {
+  day: string;
+  learned: number;
+  used: number;
+  tokens: number;
 }
 
 export interface DayOut {
@@ -736,6 +768,26 @@ export interface HitOut {
   citations: Array<CitedOut> | null;
 }
 
+/** What a workspace knows, in numbers and in entries. `agents` counts sessions by their format. `used` and `tokens` are of seven days: texts of memory that agents got. `session` is the last one that taught something; without one, `learned` are the newest entries. `always` are the names of the pages that every prompt holds. */
+export interface HomeOut {
+  memories: number;
+  people: number;
+  things: number;
+  sessions: number;
+  agents: Record<string, number>;
+  used: number;
+  tokens: number;
+  week: Array<DayOfUseOut>;
+  waiting: number;
+  session: LessonOut | null;
+  learned: Array<lukasa__surfaces__api__home_verbs__LearnedOut>;
+  lately: Array<UsedOut>;
+  rules: Array<EntryOut>;
+  always: Array<string>;
+  fading: Array<FadingOut>;
+  faded: number;
+}
+
 export interface InboxOut {
   entries: Array<HeldOut>;
   proposals: Array<ProposalOut>;
@@ -785,10 +837,6 @@ export interface KeptOut {
   reason: string;
 }
 
-export interface LearnedOut {
-  sentences: Array<SentenceOut>;
-}
-
 export interface LedgerOfShownOut {
   shown: Array<SentOut>;
 }
@@ -800,6 +848,14 @@ export interface LedgerOut {
 export interface LeftOut {
   id: string;
   reason: string;
+}
+
+/** A recorded session that taught something. */
+export interface LessonOut {
+  id: string;
+  title: string;
+  format: string;
+  updated_at: string;
 }
 
 export interface LineOut {
@@ -1381,8 +1437,8 @@ export interface ReviewSettleBody {
   reason?: string | null;
   /** Id of the other one. */
   other: string;
-  /** Which one holds: the earlier, the later, or both. */
-  keep: "old" | "new" | "both";
+  /** Which one holds: the earlier, the later, or both. `open` takes a decision for both back. */
+  keep: "old" | "new" | "both" | "open";
 }
 
 export interface ReviewUndoBody {
@@ -1557,6 +1613,15 @@ export interface SpendingOut {
   cost: number;
 }
 
+/** A topic of the board: its label, its middle, and the radius that its beads cover. */
+export interface SpotOut {
+  label: string;
+  x: number;
+  y: number;
+  radius: number;
+  count: number;
+}
+
 /** The relevance of an entry now, before any question: importance × decay × use. */
 export interface StandingOut {
   entry: EntryOut;
@@ -1627,7 +1692,7 @@ export interface SubmissionOut {
   title: string;
   collection: string;
   base: number;
-  change: ChangeOut;
+  change: lukasa__surfaces__api__submission_verbs__ChangeOut;
   memories: Array<string>;
   derivable: Array<string>;
   origin: OriginOut;
@@ -1761,6 +1826,15 @@ export interface TierWordsOut {
   sentences: Array<string>;
 }
 
+/** What was believed at a time, and what changed in the two weeks before it. `days` are all days with changes. */
+export interface TimelineOut {
+  at: string;
+  days: Array<ChangesOfDayOut>;
+  total: number;
+  believed: Array<BelievedOut>;
+  changes: Array<lukasa__surfaces__api__home_verbs__ChangeOut>;
+}
+
 /** What memory cost in tokens since a time: altogether, by agent, surface, call and day, and for what in vain. */
 export interface TokensOut {
   since: string;
@@ -1854,6 +1928,14 @@ export interface UnusedOut {
   tokens: number;
   first: string;
   last: string;
+}
+
+/** An entry that agents got: how often in a week, when last, and who got it. */
+export interface UsedOut {
+  entry: EntryOut;
+  times: number;
+  at: string;
+  by: string;
 }
 
 export interface UtteranceOut {
@@ -1972,6 +2054,10 @@ export interface WrittenOut {
   cites: Array<string> | null;
 }
 
+export interface lukasa__surfaces__api__conversation_verbs__LearnedOut {
+  sentences: Array<SentenceOut>;
+}
+
 /** A document with its versions, its source (for the owner) and the entries within sight that rest on it. */
 export interface lukasa__surfaces__api__corpus_verbs__AboutOut {
   head: DocumentOut;
@@ -1981,11 +2067,36 @@ export interface lukasa__surfaces__api__corpus_verbs__AboutOut {
   entries: Array<EntryOut>;
 }
 
+/** A change: learned, changed, replaced or retired; with the words before, or those that took its place, and why. */
+export interface lukasa__surfaces__api__home_verbs__ChangeOut {
+  at: string;
+  did: string;
+  entry: EntryOut;
+  before: string;
+  cause: string;
+  by: string;
+  replaced_by: string;
+}
+
+/** An entry, and the words that it rests on. */
+export interface lukasa__surfaces__api__home_verbs__LearnedOut {
+  entry: EntryOut;
+  quotes: Array<WordsOut>;
+}
+
 /** What something happened to. Its text is empty if it is not here any more. */
 export interface lukasa__surfaces__api__looking_verbs__AboutOut {
   id: string;
   kind: string;
   text: string;
+}
+
+/** How a text goes into a document. `place` is a heading, or the passage that is replaced. A list has only the beginning of a long text, and says with `cut` that it does. */
+export interface lukasa__surfaces__api__submission_verbs__ChangeOut {
+  how: "whole" | "end" | "under" | "replace";
+  place: string;
+  text: string;
+  cut: boolean;
 }
 
 export interface Problem {
@@ -2762,6 +2873,34 @@ export interface Operations {
     } & MarkdownIn;
     output: MarkdownOut;
   };
+  /** Show what a workspace knows: numbers, what the last session taught it, what was used lately, and what fades. Needs the capability `stats`. Only the owner may use it. */
+  workspace_home: {
+    input: {
+      /** Name or id of a workspace. */
+      workspace: string;
+    };
+    output: HomeOut;
+  };
+  /** Lay out every memory as a bead near what it belongs to, with the days on which it was believed. Needs the capability `stats`. Only the owner may use it. */
+  workspace_board: {
+    input: {
+      /** Name or id of a workspace. */
+      workspace: string;
+    };
+    output: BoardOut;
+  };
+  /** Show what memory believed at a time, what became of it, and what changed in the two weeks before. Needs the capability `stats`. Only the owner may use it. */
+  workspace_timeline: {
+    input: {
+      /** Name or id of a workspace. */
+      workspace: string;
+      /** The time to look at; now if left out. */
+      at?: string | null;
+      /** At most this many entries, and this many changes. */
+      limit?: number;
+    };
+    output: TimelineOut;
+  };
   /** Show all entries of every tier as a table: filtered, sorted, page by page, with counts for each filter. Needs the capability `stats`. Only the owner may use it. */
   memory_table: {
     input: {
@@ -3050,6 +3189,9 @@ export const ROUTES: { readonly [name in keyof Operations]: readonly [string, st
   workspace_overview: ['GET', '/v1/workspaces/{workspace}/overview', false],
   chart_draw: ['GET', '/v1/workspaces/{workspace}/charts/{name}', false],
   markdown_render: ['POST', '/v1/markdown', false],
+  workspace_home: ['GET', '/v1/workspaces/{workspace}/home', false],
+  workspace_board: ['GET', '/v1/workspaces/{workspace}/board', false],
+  workspace_timeline: ['GET', '/v1/workspaces/{workspace}/timeline', false],
   memory_table: ['POST', '/v1/workspaces/{workspace}/table', false],
   name_list: ['GET', '/v1/workspaces/{workspace}/names', false],
   activity_list: ['GET', '/v1/workspaces/{workspace}/activity', false],

@@ -550,8 +550,9 @@ def injection(ctx: CallContext, tier: Tier) -> Injection:
 
 
 def _named(ctx: CallContext, tiers: Sequence[Tier]) -> list[NamedEntry]:
+    """Return the pages of these tiers. A template that nobody has edited yet says nothing, and would cost tokens."""
     names = {t.name for t in tiers}
-    found = [n for store in (ctx.account, ctx.local) for n in store.named() if n.tier in names]
+    found = [n for store in (ctx.account, ctx.local) for n in store.named() if n.tier in names and not n.template]
     order = [t.name for t in ctx.spec.tiers][::-1]
     return sorted(found, key=lambda n: (order.index(n.tier), n.name))
 
