@@ -206,6 +206,8 @@ EXAMPLES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "memory_erase_plan": ({}, {"source": "{erasable}"}),
     "memory_erase": ({}, {"source": "{erasable}", "confirm": "{erasure}"}),
     "memory_erasures": ({}, {}),
+    "sync_status": ({}, {}),
+    "sync_now": ({}, {}),
     "workspace_overview": ({}, {}),
     "memory_shown": ({}, {"since": "24h"}),
     "workspace_tokens": ({}, {"since": "24h"}),

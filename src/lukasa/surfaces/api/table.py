@@ -13,6 +13,7 @@ from lukasa.surfaces.api import (
     overview_verbs,
     past_verbs,
     submission_verbs,
+    sync_verbs,
     workspace_verbs,
 )
 from lukasa.surfaces.api.verb import Verb
@@ -29,5 +30,6 @@ VERBS: tuple[Verb, ...] = (
     *past_verbs.VERBS,
     *workspace_verbs.VERBS,
     *erase_verbs.VERBS,
+    *sync_verbs.VERBS,
 )
 BY_NAME = {verb.name: verb for verb in VERBS}

@@ -16,6 +16,7 @@ const VIEWS = {
   log: ["Event log", "System"],
   telemetry: ["Telemetry", "System"],
   transfer: ["Export and import", "System"],
+  sync: ["Sync", "System"],
   scrub: ["Scrub and erase", "System"],
   access: ["Access", "System"],
   entry: ["Entry", ""],
