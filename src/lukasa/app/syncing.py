@@ -71,6 +71,9 @@ class SyncMethods(OpenMemory):
         contexts = [self._open_context(info) for info in self._account.workspaces() if info.ready]
         return [receipt.id for receipt in admin.erasing.receipts(contexts)] if contexts else []
 
+    def _unconfirmed(self, receipt: str) -> tuple[str, ...]:
+        return self.sync.unconfirmed(receipt) if self.syncs else ()
+
     def _require_author(self, what: str) -> None:
         if self._origin.trust is not Trust.AUTHOR:
             raise Refused(f"{self._origin.principal!r} cannot {what}: only the owner can", fix="ask the owner")

@@ -34,10 +34,12 @@ class SyncOut(VerbOutput):
     name: str = ""
     fingerprint: str = ""
     synced_at: datetime | None = None
-    waiting: int = Field(0, description="Changes that nobody has heard of yet.")
-    state: str = Field("", description="Digest of this memory; machines with the same digest have the same memory.")
-    machines: list[SyncMachineOut] = []
-    troubles: list[str] = []
+    waiting: int = Field(default=0, description="Changes that nobody has heard of yet.")
+    state: str = Field(
+        default="", description="Digest of this memory; machines with the same digest have the same memory."
+    )
+    machines: list[SyncMachineOut] = Field(default=[])
+    troubles: list[str] = Field(default=[])
     ended: str = ""
     unconfirmed: dict[str, list[str]] = Field(
         default={}, description="Receipts of erasures, with the machines that have not confirmed them."
