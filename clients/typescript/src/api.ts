@@ -246,6 +246,13 @@ export interface CorpusSearchIn {
   documents?: Array<string>;
 }
 
+export interface CreateIn {
+  /** The name of the project. */
+  name: string;
+  /** A shipped memory spec; the default one if left out. */
+  preset?: string | null;
+}
+
 export interface DayOut {
   day: string;
   counts: Record<string, number>;
@@ -1162,6 +1169,8 @@ export interface ReceiptOut {
   swept: boolean;
   unreachable: Array<string>;
   operator: string;
+  /** Machines of a sync that have not said yet that they erased it too. */
+  unconfirmed: Array<string>;
 }
 
 export interface ReceiptsOut {
@@ -1212,13 +1221,6 @@ export interface RemovedOut {
 export interface RenameIn {
   /** The new name. */
   name: string;
-}
-
-export interface RenamedOut {
-  id: string;
-  name: string;
-  preset: string;
-  created_at: string;
 }
 
 export interface ReviewApproveBody {
@@ -1526,6 +1528,60 @@ export interface SurveyOut {
   events: number;
 }
 
+export interface SyncMachineOut {
+  name: string;
+  machine: string;
+  fingerprint: string;
+  /** `this`, `member`, `removed`, or `outside` for one that has to join again. */
+  standing: string;
+  own: boolean;
+  trust: string;
+  bundles: number;
+  seen_at: string | null;
+  /** Bundles of this machine that it has not read yet. */
+  behind: number;
+  /** Whether it had the same memory as this machine when it was last seen. */
+  same: boolean;
+  trouble: string;
+}
+
+export interface SyncOut {
+  configured: boolean;
+  remote: string;
+  name: string;
+  fingerprint: string;
+  synced_at: string | null;
+  /** Changes that nobody has heard of yet. */
+  waiting: number;
+  /** Digest of this memory; machines with the same digest have the same memory. */
+  state: string;
+  machines: Array<SyncMachineOut>;
+  troubles: Array<string>;
+  ended: string;
+  /** Receipts of erasures, with the machines that have not confirmed them. */
+  unconfirmed: Record<string, Array<string>>;
+}
+
+export interface SyncedOut {
+  at: string;
+  remote: string;
+  sent: number;
+  bundles: number;
+  /** Changes by machine. */
+  taken: Record<string, number>;
+  /** What became of them here, by kind. */
+  changes: Record<string, Record<string, number>>;
+  held: number;
+  waiting: number;
+  emptied: number;
+  joined: Array<Record<string, unknown>>;
+  removed: Array<string>;
+  /** Sentences that name the file and the machine. */
+  refused: Array<string>;
+  waits: Array<string>;
+  state: string;
+}
+
 export interface TallyOut {
   component: string;
   action: string;
@@ -1714,6 +1770,8 @@ export interface WorkspaceOut {
   name: string;
   preset: string;
   created_at: string;
+  /** When it was last written, if `times` asks for it. */
+  written_at: string | null;
 }
 
 export interface WorkspacesOut {
@@ -2229,8 +2287,16 @@ export interface Operations {
   /** List the workspaces of this credential. A workspace is the memory of one project, apart from all others. Needs the capability `read`. */
   workspace_list: {
     input: {
+      /** Also when each was last written. */
+      times?: boolean;
     };
     output: WorkspacesOut;
+  };
+  /** Create a workspace: the memory of one project, apart from all others. Needs the capability `grants`. Only the owner may use it. */
+  workspace_create: {
+    input: {
+    } & CreateIn;
+    output: WorkspaceOut;
   };
   /** List the channels of this credential: topics that several conversations share. Needs the capability `read`. */
   channel_list: {
@@ -2584,7 +2650,7 @@ export interface Operations {
       /** Name or id of a workspace. */
       workspace: string;
     } & RenameIn;
-    output: RenamedOut;
+    output: WorkspaceOut;
   };
   /** Show what a merge of this workspace into another would do. It changes nothing. Needs the capability `grants`. Only the owner may use it. */
   workspace_merge_plan: {
@@ -2642,6 +2708,18 @@ export interface Operations {
     };
     output: ReceiptsOut;
   };
+  /** Show whether this memory syncs with other machines, which these are, when each was seen, and what waits. Needs the capability `stats`. Only the owner may use it. */
+  sync_status: {
+    input: {
+    };
+    output: SyncOut;
+  };
+  /** Tell the other machines what changed here, and take what they told. It needs a sync that was begun or joined on the command line. Needs the capability `jobs`. Only the owner may use it. */
+  sync_now: {
+    input: {
+    };
+    output: SyncedOut;
+  };
 }
 
 /** Method, path, and whether the operation changes something that has a version. */
@@ -2692,6 +2770,7 @@ export const ROUTES: { readonly [name in keyof Operations]: readonly [string, st
   feed_remove: ['DELETE', '/v1/workspaces/{workspace}/feeds/{id}', false],
   feed_poll: ['POST', '/v1/workspaces/{workspace}/feeds/poll', false],
   workspace_list: ['GET', '/v1/workspaces', false],
+  workspace_create: ['POST', '/v1/workspaces', false],
   channel_list: ['GET', '/v1/workspaces/{workspace}/channels', false],
   channel_create: ['POST', '/v1/workspaces/{workspace}/channels', false],
   conversation_list: ['GET', '/v1/workspaces/{workspace}/conversations', false],
@@ -2734,4 +2813,6 @@ export const ROUTES: { readonly [name in keyof Operations]: readonly [string, st
   memory_erase_plan: ['POST', '/v1/workspaces/{workspace}/erase/plan', false],
   memory_erase: ['POST', '/v1/workspaces/{workspace}/erase', false],
   memory_erasures: ['GET', '/v1/workspaces/{workspace}/erasures', false],
+  sync_status: ['GET', '/v1/sync', false],
+  sync_now: ['POST', '/v1/sync', false],
 };
