@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+import tempfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,6 +38,16 @@ from tests.helpers.processes import TORTURE
 @pytest.fixture(autouse=True)
 def _cheap(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ciphers, "COST", 1 << 14)
+
+
+@pytest.fixture
+def tmp_path(tmp_path: Path) -> Iterator[Path]:
+    """A folder in memory, where there is one: what a power cut leaves is not in question here, and syncing is slow."""
+    if not os.access("/dev/shm", os.W_OK):
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(prefix="lukasa-sync-", dir="/dev/shm") as made:
+        yield Path(made)
 
 
 @pytest.fixture

@@ -57,7 +57,7 @@ T = TypeVar("T")
 
 class _Index(Struct, frozen=True):
     at: datetime
-    records: tuple[tuple[Hex64, Hex64], ...]  # the digest of each, and the check of its text
+    records: tuple[tuple[Hex64, Hex64, str], ...]  # of each: its digest, the check of its text, what stays of it
 
 
 class _Statement(Struct, frozen=True):
@@ -199,10 +199,10 @@ class Sealing:
         """Return the bytes of a bundle, whose records all have their texts."""
         salt = os.urandom(_SALT)
         own, about = self._bundle_key(key, salt, bundle.machine, bundle.number)
-        records, checks = list[bytes](), list[tuple[str, str]]()
+        records, checks = list[bytes](), list[tuple[str, str, str]]()
         for place, one in enumerate(bundle.records, 1):
             text, grain = (one.text or "").encode(), os.urandom(_SALT)
-            checks.append((one.digest, hashlib.sha256(grain + text).hexdigest()))
+            checks.append((one.digest, hashlib.sha256(grain + text).hexdigest(), one.about))
             records.append(ciphers.seal(own, place, about, grain + _packed(text)))
         index = ciphers.seal(own, 0, about, _packed(msgspec.json.encode(_Index(bundle.at, tuple(checks)))))
         header = Header(
@@ -239,12 +239,12 @@ class Sealing:
             if len(index.records) != header.count or emptied - set(range(header.count)):
                 raise Unopened("its index does not fit its records")
             left, records = MOST_BYTES, list[Sealed]()
-            for place, ((digest, check), sealed) in enumerate(zip(index.records, parts.records, strict=True)):
+            for place, ((digest, check, about_it), sealed) in enumerate(zip(index.records, parts.records, strict=True)):
                 if (place in emptied) != (not sealed):
                     raise Unopened("a record was taken out of it, and not by its machine")
                 text = None if place in emptied else _text(ciphers.unseal(own, place + 1, about, sealed), check, left)
                 left -= len(text or "")
-                records.append(Sealed(digest, text))
+                records.append(Sealed(digest, text, about_it))
         bundle = Bundle(header.machine, header.number, header.previous, index.at, tuple(records))
         return Opened(header, hashlib.sha256(parts.head).hexdigest(), bundle)
 
@@ -256,7 +256,9 @@ class Sealing:
         with _judged(where):
             own, about = self._bundle_key(key, bytes.fromhex(header.salt), header.machine, header.number)
             index = self._index(parts, own, about)
-        gone = {place for place, (digest, _) in enumerate(index.records) if digest in digests and parts.records[place]}
+        gone = {
+            place for place, (digest, _, _) in enumerate(index.records) if digest in digests and parts.records[place]
+        }
         if not gone:
             return None
         kept = tuple(b"" if place in gone else one for place, one in enumerate(parts.records))

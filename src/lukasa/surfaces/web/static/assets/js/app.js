@@ -5,27 +5,6 @@ import { address, createWorkspace, frame, out, paintScheme, tabBar } from "./fra
 import { loading, problem } from "./parts.js";
 import { VIEWS, title } from "./views.js";
 
-<<<<<<< HEAD
-const VIEWS = {
-  overview: ["Overview", "Memory"],
-  browse: ["Browse and search", "Memory"],
-  add: ["Add an entry", "Memory"],
-  pages: ["Pages", "Memory"],
-  library: ["Library", "Memory"],
-  conversations: ["Conversations", "Memory"],
-  inbox: ["Review inbox", "Use"],
-  context: ["Context preview", "Use"],
-  jobs: ["Jobs", "System"],
-  log: ["Event log", "System"],
-  telemetry: ["Telemetry", "System"],
-  transfer: ["Export and import", "System"],
-  sync: ["Sync", "System"],
-  scrub: ["Scrub and erase", "System"],
-  access: ["Access", "System"],
-  entry: ["Entry", ""],
-};
-=======
->>>>>>> main
 const main = document.getElementById("main");
 const frames = ["bar", "side"].map((id) => document.getElementById(id));
 let workspaces = [];

@@ -15,6 +15,7 @@ export const VIEWS = {
   pages: ["Pages", 1],
   access: ["Agents and access", 2],
   transfer: ["Export and import", 2],
+  sync: ["Sync", 2],
   scrub: ["Scrub and erase", 2],
   log: ["Activity", 2],
   overview: ["Numbers", null, "log"],
