@@ -218,6 +218,37 @@ def execute(rooms: Sequence[CallContext], request: Request, confirm: object, *, 
     return next(receipt for receipt in receipts(rooms) if receipt.id == id[:16])
 
 
+def follow(rooms: Sequence[CallContext], store: Store, ids: Sequence[str], texts: Sequence[str]) -> None:
+    """Erase here what another machine erased: entries of a store, what was derived from them, and texts everywhere.
+
+    The store of the entries comes last: as long as it has them, somebody who was killed on the way can begin again.
+    """
+    every = [*(_Room(ctx, ctx.local, ctx.info.id) for ctx in rooms), _Room(rooms[0], rooms[0].account, ACCOUNT)]
+    reached = sorted(every, key=lambda room: room.store is store)
+    words, first = Words(tuple(texts)), reached[-1]
+    id = hashlib.sha256(canonical_json([sorted(ids), commitment(first.store.secret(), canonical_json(texts))]).encode())
+    erasure, mark = id.hexdigest(), commitment(first.store.secret(), canonical_json(texts))[:32]
+    for room in reached:
+        _erase_files(room, words)
+    for room in reached:
+        here = list(ids) if room.store is store else []
+        derived = _derived(room.store, ids, set(here))
+        gone = tuple(sorted({*here, *derived}))
+        linked = scrubbing.takes_linked(room.ctx)
+        extent = Extent(room.place, Mode.ERASE, linked=linked, ids=gone, words=words, mark=mark)
+        held = room.store.holdings(extent)
+        if not (held.entries or any(held.counts.get(kind) for kind in (*_COUNTED, "confirmations", "revisions"))):
+            continue
+        about = {"erasure": erasure, "asked": mark, "kind": "sync", "counts": {**held.counts, "entries": len(gone)}}
+        room.ctx.apply(room.store, Scrub(extent, manifest_digest(extent, held), about))
+    swept = True
+    for room in reached:
+        swept = room.store.purge_files() and scrubbing.finish(room.store, room.ctx.threads) and swept
+    left = _left(reached, words) if words.forms else {}
+    proof = {"erasure": erasure, "mark": mark, "left": left, "searched": bool(words.forms), "swept": swept}
+    first.ctx.apply(first.store, Record(EventDraft(RECEIPT, erasure[:16], proof)))
+
+
 def receipts(rooms: Sequence[CallContext]) -> list[Receipt]:
     """Return the receipts of erasures, the newest first."""
     rooms[0].require_author("see the receipts of erasures")
