@@ -119,7 +119,7 @@ class Sync:
             key, rekey = sealing.new_key(1, [card], passphrase=passphrase)
             state = SyncState(
                 memory=memory,
-                remote=address,
+                remote=remote.name,
                 card=replace(card, key=key.id),
                 secrets=secrets,
                 keys={key.id: key},
@@ -155,12 +155,12 @@ class Sync:
             before = self._place.load()
             if before is not None and before.memory == memory and before.card.machine not in before.removed:
                 state = before  # the key was changed while this machine was away: it stays the same machine
-                state.remote, state.ended, state.noted_at = address, "", None
+                state.remote, state.ended, state.noted_at = remote.name, "", None
             else:
                 card, secrets = self._machine(name)
                 self._place.clear()
                 remote.refresh()
-                state = SyncState(memory, address, card, secrets, {}, {}, own_by_default=not team)
+                state = SyncState(memory, remote.name, card, secrets, {}, {}, own_by_default=not team)
             for key in found.keys:
                 state.keys.setdefault(key.id, key)
             state.members.setdefault(found.keys[-1].id, sorted(found.members))

@@ -202,20 +202,20 @@ def _data(done: Synced) -> dict[str, Any]:
 
 def _synced(done: Synced) -> Iterator[Line]:
     came = ", ".join(f"{count:,} from {name}" for name, count in done.taken.items() if count)
-    sent = f"sent {done.sent:,} changes" if done.sent else "sent nothing"
+    sent = f"sent {_count(done.sent, 'change')}" if done.sent else "sent nothing"
     yield line(good("synced  "), f"{sent}, took {came or 'nothing'}", dim(f"  {done.remote}"))
     for one in done.joined:
         yield line(title("  new machine  "), f"{one.name}  {fingerprint(one.machine)}")
     for name in done.removed:
         yield line(warn("  removed  "), name)
     if done.rivals:
-        yield line(warn("  ! "), f"{done.rivals:,} things were changed on two machines: `lukasa review` shows both")
+        yield line(warn("  ! "), f"{_count(done.rivals, 'text')} of two machines differ: `lukasa review` shows both")
     if done.held:
-        yield line(dim("  held  "), f"{done.held:,} entries of others wait in `lukasa review`")
+        yield line(dim("  held  "), f"{done.held:,} of another person's wait in `lukasa review`")
     if done.emptied:
-        yield line(dim(f"  erased words were taken out of {done.emptied:,} bundles"))
+        yield line(dim(f"  erased words were taken out of {_count(done.emptied, 'bundle')}"))
     if done.waiting:
-        yield line(dim(f"  {done.waiting:,} changes wait for others that have not come yet"))
+        yield line(dim(f"  {_count(done.waiting, 'change')} to show once others have come"))
     yield from (line(warn("  refused  "), told) for told in done.refused)
     yield from (line(dim("  waits    "), told) for told in done.waits)
 
@@ -225,7 +225,7 @@ def _status(status: SyncStatus) -> Iterator[Line]:
     if status.ended:
         yield line(warn("  ! "), status.ended)
     told = when(status.synced_at) if status.synced_at is not None else "never"
-    yield line(dim("  last sync  "), told, dim(f"  {status.waiting:,} changes here wait for the next one"))
+    yield line(dim("  last sync  "), told, dim(f"  {_count(status.waiting, 'change')} to tell"))
     yield line(dim("  digest     "), status.state[:16] or "none yet")
     rows = (
         (one.name, _standing(one), when(one.seen_at) if one.seen_at is not None else "not yet", _behind(one))
@@ -244,11 +244,15 @@ def _standing(one: MachineNow) -> str:
     return "not a member" if one.standing == "outside" else one.standing
 
 
+def _count(number: int, word: str) -> str:
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
 def _behind(one: MachineNow) -> str:
     if one.standing == "removed":
         return ""
     if one.behind:
-        return f"{one.behind:,} bundles behind"
+        return f"{_count(one.behind, 'bundle')} behind"
     return "the same memory" if one.same else "all that was told"
 
 

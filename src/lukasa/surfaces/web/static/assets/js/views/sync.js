@@ -1,7 +1,7 @@
 // Sync: the machines that share this memory, what waits, and a round now.
 import { get, post } from "../api.js";
 import { h, put } from "../dom.js";
-import { badge, doing, empty, facts, head, notice, number, table, time } from "../parts.js";
+import { badge, doing, empty, facts, head, notice, number, plural, table, time } from "../parts.js";
 
 const STANDING = { this: "this machine", member: "member", removed: "removed", outside: "not a member" };
 
@@ -42,7 +42,7 @@ function shown(sync) {
       facts({
         place: h("code", { class: "wrap" }, sync.remote),
         "last sync": time(sync.synced_at),
-        "not told yet": `${number(sync.waiting)} changes`,
+        "not told yet": plural(sync.waiting, "change"),
         digest: h("code", { title: sync.state }, sync.state.slice(0, 16) || "none yet"),
       }),
     ),
@@ -71,7 +71,7 @@ function shown(sync) {
 
 function reads(one) {
   if (one.standing === "this" || one.standing === "removed") return "—";
-  if (one.behind) return `${number(one.behind)} bundles behind`;
+  if (one.behind) return `${plural(one.behind, "bundle")} behind`;
   return one.same ? "the same memory" : "all that was told";
 }
 
@@ -79,7 +79,7 @@ function round(done) {
   const came = Object.entries(done.taken)
     .filter(([, count]) => count)
     .map(([name, count]) => `${number(count)} from ${name}`);
-  const sent = done.sent ? `sent ${number(done.sent)} changes` : "sent nothing";
+  const sent = done.sent ? `sent ${plural(done.sent, "change")}` : "sent nothing";
   return h(
     "div",
     { class: "stack" },
