@@ -57,6 +57,9 @@ class Words:
     def collect(self) -> list[Revision]:
         return [self.known[one] for one in self.untold]
 
+    def everything(self) -> list[Revision]:
+        return list(self.known.values())
+
     def told(self, digests: Iterable[str]) -> None:
         told = set(digests)
         self.untold = [one for one in self.untold if one not in told]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lukasa.service.sync.syncing import Sync
 
 EVERY = 5.0  # minutes
-FIRST = 3.0  # seconds after the start of a worker
+FIRST = 1.0  # seconds after the start of a worker
 MACHINE = "sync/machine.json"
 
 

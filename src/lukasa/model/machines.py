@@ -162,6 +162,7 @@ class SyncState(Struct):
     digest: str = ""
     own_by_default: bool = True
     founder: bool = False
+    told_all: bool = False
     lock: Rekey | None = None  # the newest key that a passphrase opens
     erasures: dict[str, int] = {}
     erased_mark: str = ""

@@ -124,7 +124,8 @@ class FolderRemote:
     def put(self, machine: str, name: str, data: bytes) -> None:
         folder = self.path / MACHINES / machine
         with os_errors(folder):
-            folder.mkdir(parents=True, exist_ok=True)
+            for one in (folder.parent, folder):  # the place itself must be there: a drive may be gone just now
+                one.mkdir(exist_ok=True)
             for left in folder.glob(".*.new"):  # of a process that was killed; this machine alone writes here
                 left.unlink(missing_ok=True)
         put_whole(folder / name, data, mode=0o666)  # it is sealed; the umask decides

@@ -36,6 +36,7 @@ class Merging(Protocol):
     """The memory of this machine as a replica."""
 
     def collect(self) -> list[Revision]: ...
+    def everything(self) -> list[Revision]: ...
     def told(self, digests: Iterable[str]) -> None: ...
     def absorb(self, revisions: Iterable[Revision], member: Member) -> Absorbed: ...
     def erased(self) -> frozenset[str]: ...
@@ -124,9 +125,12 @@ class Round:
             self._count(opened)
 
     def _tell(self) -> None:
-        for records in _chunks(self.replica.collect()):
+        """Write bundles of what changed here; the first time, of all that is known, which the place may not have."""
+        new = self.replica.collect() if self.state.told_all else self.replica.everything()
+        for records in _chunks(new):
             self.write(records)
             self.done.sent += len(records)
+        self.state.told_all = True
 
     def write(self, records: tuple[Sealed, ...], rekey: Rekey | None = None) -> None:
         """Write the next bundle of this machine."""
