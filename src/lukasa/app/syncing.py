@@ -11,11 +11,11 @@ from lukasa.app.opening import OpenMemory
 from lukasa.model.conversation import WorkspaceInfo
 from lukasa.model.errors import InvalidInput, LukasaError, MissingExtra, Refused, StoreBusy
 from lukasa.model.values import Trust
-from lukasa.service import admin
-from lukasa.service.jobs.worker import Stop, Tell, Trouble, said
+from lukasa.service import admin, jobs
 from lukasa.storage.port import Store
 
 if TYPE_CHECKING:
+    from lukasa.service.jobs.worker import Stop, Tell
     from lukasa.service.sync.replica import Replica
     from lukasa.service.sync.syncing import Sync
 
@@ -91,11 +91,11 @@ class SyncMethods(OpenMemory):
             except StoreBusy:
                 continue  # somebody syncs by hand
             except LukasaError as error:
-                trouble = said(error)
+                trouble = jobs.worker.said(error)
             except Exception as error:  # noqa: BLE001 - the worker must survive every error of a sync
-                trouble = said(error)
+                trouble = jobs.worker.said(error)
             if trouble and trouble != before:
-                tell(Trouble("sync", trouble))
+                tell(jobs.worker.Trouble("sync", trouble))
             before = trouble
 
 
