@@ -139,7 +139,7 @@ def judge(work: Workspace, n: int) -> None:
     pairs = work.ctx.local.rivals(ids)
     one = pairs[n % len(pairs)] if pairs else None
     if one is not None:
-        work.settle(one.entry, one.other, ("both", "first", "second")[n % 3])
+        work.settle(one.entry, one.other, ("both", "old", "new")[n % 3])
 
 
 def session(work: Workspace, n: int) -> None:
@@ -185,6 +185,12 @@ EDITS: tuple[Callable[[Workspace, int], None], ...] = (
 def erase(work: Workspace, n: int) -> None:
     id = _pick(_entries(work), n)
     work.erase(entry=id, confirm=work.erase_plan(entry=id).digest)
+
+
+def erase_word(work: Workspace, n: int) -> None:
+    """Erase all that names one of the words, as if it were a person: from texts of every kind."""
+    name = _WORDS[n % len(_WORDS)]
+    work.erase(person=name, aliases=(), confirm=work.erase_plan(person=name, aliases=()).digest)
 
 
 def edit(machine: Machine, verb: Callable[[Workspace, int], None], n: int) -> bool:

@@ -120,6 +120,7 @@ class _Node:
     def __init__(self, parent: _Node | None, text: str | None) -> None:
         self.parent, self.text = parent, text
         self.revisions: list[Revision] = []
+        self.erasures: list[str] = []
         self.children: list[_Node] = []
         self.renewed = False  # made after an erasure
         if parent is not None:
@@ -144,6 +145,8 @@ def paths(revisions: Iterable[Revision]) -> list[Path]:
     root, at = _Node(None, None), dict[str, _Node]()
     for one in every:
         before = _before(one, at) or root
+        if is_erasure(one):
+            before.erasures.append(one.digest)
         at[one.digest] = before if is_erasure(one) else _node(one, before, gone, at)
     starts = [root]
     found: list[Path] = []
@@ -198,10 +201,14 @@ def _path(start: _Node, starts: list[_Node], gone: set[str], *, first: bool) -> 
         return Path("", None, _NOBODY, (), ())
     alive = [one for one in begun.revisions if not _erased_text(one, gone)]
     base = min(alive, key=_when) if alive else earliest
-    parents = {parent for one in node.revisions for parent in one.parents}
-    heads = tuple(sorted(one.digest for one in node.revisions if one.digest not in parents))
+    heads = tuple(sorted(node.erasures)) if last is None and node.erasures else _ends(node.revisions)
     mark = "" if first else earliest.digest
     return Path(mark, body, _base(members, base, gone), heads, tuple(one.digest for one in members))
+
+
+def _ends(revisions: Sequence[Revision]) -> tuple[str, ...]:
+    parents = {parent for one in revisions for parent in one.parents}
+    return tuple(sorted(one.digest for one in revisions if one.digest not in parents))
 
 
 def _base(members: Sequence[Revision], base: Revision, gone: set[str]) -> Revision:
@@ -296,9 +303,7 @@ def _later(revision: Revision) -> tuple[float, str]:
 
 def heads(revisions: Iterable[Revision]) -> tuple[str, ...]:
     """Return the revisions that no other one was made from."""
-    every = list(revisions)
-    parents = {parent for one in every for parent in one.parents}
-    return tuple(sorted(one.digest for one in every if one.digest not in parents))
+    return _ends(list(revisions))
 
 
 def changed(now: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
