@@ -302,8 +302,10 @@ def _later(revision: Revision) -> tuple[float, str]:
 
 
 def heads(revisions: Iterable[Revision]) -> tuple[str, ...]:
-    """Return the revisions that no other one was made from."""
-    return _ends(list(revisions))
+    """Return the revisions that the next change is made from: the ends of what was not erased."""
+    every = list(revisions)
+    gone = erased(every)
+    return _ends([one for one in every if one.digest not in gone])
 
 
 def changed(now: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:

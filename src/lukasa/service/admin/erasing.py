@@ -221,7 +221,8 @@ def execute(rooms: Sequence[CallContext], request: Request, confirm: object, *, 
 def follow(rooms: Sequence[CallContext], store: Store, ids: Sequence[str], texts: Sequence[str]) -> None:
     """Erase here what another machine erased: entries of a store, what was derived from them, and texts everywhere.
 
-    The store of the entries comes last: as long as it has them, somebody who was killed on the way can begin again.
+    The store of the entries comes last: as long as it has them, somebody who was killed on the way can begin again. An
+    action that rests on an entry here does not keep it: the owner decided where nothing rested on it, or said so.
     """
     every = [*(_Room(ctx, ctx.local, ctx.info.id) for ctx in rooms), _Room(rooms[0], rooms[0].account, ACCOUNT)]
     reached = sorted(every, key=lambda room: room.store is store)
@@ -234,8 +235,7 @@ def follow(rooms: Sequence[CallContext], store: Store, ids: Sequence[str], texts
         here = list(ids) if room.store is store else []
         derived = _derived(room.store, ids, set(here))
         gone = tuple(sorted({*here, *derived}))
-        linked = scrubbing.takes_linked(room.ctx)
-        extent = Extent(room.place, Mode.ERASE, linked=linked, ids=gone, words=words, mark=mark)
+        extent = Extent(room.place, Mode.ERASE, linked=True, ids=gone, words=words, mark=mark)
         held = room.store.holdings(extent)
         if not (held.entries or any(held.counts.get(kind) for kind in (*_COUNTED, "confirmations", "revisions"))):
             continue

@@ -288,17 +288,17 @@ def _changes(store: Store, known: Known, seen: Sequence[Seen]) -> tuple[list[Cha
             if one.spot != one.thing:
                 continue
             also = tuple(o.view for o in seen if o.thing == one.thing and o.spot != one.spot and o.view is not None)
-        change = Change(one.kind, now, one.view, also)
+        change = writing.without_gone(Change(one.kind, now, one.view, also), known.erased_entry)
         ready.add((one.kind, one.thing))
-        if one.view is None and now is None:
+        if change.want is None and now is None:
             continue
-        if one.view is not None and now is not None and now.same(one.view) and not also:
+        if change.want is not None and now is not None and now.same(change.want) and not also:
             continue
-        if writing.lacks(store, change, made):
+        if writing.lacks(store, change, made, known.erased_entry):
             lacking.add((one.kind, one.thing))
             continue
-        if one.view is not None:
-            made.add((one.kind, one.view.name[0]))
+        if change.want is not None:
+            made.add((one.kind, change.want.name[0]))
         changes.append(change)
     return changes, ready - lacking
 

@@ -109,6 +109,17 @@ class Known:
                 found[one.spot] = one.revision.thing
         return found
 
+    def erased_entry(self, id: str) -> bool:
+        """Whether an entry is known, and not to be seen any more."""
+        thing = self.things_at([id])[id]
+        if not any(one.revision.kind == "entry" for one in self._all(thing)):
+            return False
+        return all(one.spot != id or one.plain is None for one in self.seen("entry", thing))
+
+    def _all(self, thing: str) -> list[KeptRevision]:
+        self.rows("entry", thing)
+        return [self._rows[digest] for digest in self._things[thing]]
+
     # What they say
 
     def seen(self, kind: str, thing: str) -> list[Seen]:

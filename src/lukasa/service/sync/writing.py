@@ -69,11 +69,29 @@ class Change(Struct, frozen=True):
         return "removed" if self.want is None else "changed"
 
 
-def lacks(store: Store, change: Change, made: Collection[tuple[str, str]]) -> bool:
-    """Whether something that a thing refers to is not here. `made` are the things that come along, by kind and id."""
+def lacks(store: Store, change: Change, made: Collection[tuple[str, str]], gone: Callable[[str], bool]) -> bool:
+    """Whether something that a thing refers to has not come yet.
+
+    `made` are the things that come along, by kind and id, and `gone` says which entries were erased.
+    """
     if change.want is None or change.now is not None:
         return False
-    return any((kind, id) not in made and not _HERE[kind](store, id) for kind, id in _refers(change))
+    return any(
+        (kind, id) not in made and not _HERE[kind](store, id) and not (kind == "entry" and gone(id))
+        for kind, id in _refers(change)
+    )
+
+
+def without_gone(change: Change, gone: Callable[[str], bool]) -> Change:
+    """Return a change without what hangs on entries that were erased."""
+    if change.kind not in ("rival", "confirmation", "citation", "action") or change.want is None:
+        return change
+    lost = [id for _, id in _refers(change) if gone(id)]
+    if not lost:
+        return change
+    left = {name: value for name, value in change.want.fields.items() if name.removeprefix("tags/") not in lost}
+    kept = replace(change.want, fields=left)
+    return replace(change, want=kept if change.kind == "action" and things.action_entries(kept) else None)
 
 
 def _refers(change: Change) -> Iterator[tuple[str, str]]:
