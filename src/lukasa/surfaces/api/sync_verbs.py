@@ -100,5 +100,6 @@ VERBS = (
         mutates=True,
         owner_only=True,
         tool=False,
+        keyed=False,  # a repetition tells nothing twice
     ),
 )

@@ -10,7 +10,7 @@ export async function show(page) {
   const said = h("div", { class: "stack", "aria-live": "polite" });
   const now = doing(said, async () => {
     put(said, h("p", { class: "loading", role: "status" }, "Syncing …"));
-    const done = await post("/v1/sync", {});
+    const done = await post("/v1/sync", {}, { repeatable: false });
     put(said, round(done));
     put(body, ...shown(await get("/v1/sync")));
   });
@@ -21,8 +21,7 @@ export async function show(page) {
       "Machines with one memory and no server: each writes signed, encrypted bundles to a folder or a git repository.",
       sync.configured && !sync.ended ? [h("button", { class: "first", onclick: now }, "Sync now")] : null,
     ),
-    said,
-    body,
+    h("div", { class: "stack" }, said, body),
   ];
 }
 
