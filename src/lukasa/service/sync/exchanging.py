@@ -328,7 +328,7 @@ class Round:
         for kind, counts in absorbed.changes.items():
             self.done.changes[kind] = dict(Counter(self.done.changes.get(kind, {})) + Counter(counts))
         self.done.held += absorbed.held
-        self.done.waiting += absorbed.waiting
+        self.done.waiting = absorbed.waiting  # those that wait now, also from before
 
     def accept(self, rekey: Rekey, name: str, where: str = "") -> None:
         """Take a new key that a member made, and who is out by it."""
