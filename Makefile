@@ -62,7 +62,7 @@ $(READY): pyproject.toml constraints.txt
 		{ echo "Lukasa needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 1; }
 	@echo "Setting up $(VENV) (once) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[corpus,embed,langgraph,openai,anthropic,server,postgres,langgraph-postgres,dev]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[corpus,embed,langgraph,openai,anthropic,server,postgres,langgraph-postgres,sync,dev]'
 	@touch $(READY)
 
 model: install ## Fetch the default embedding model once; without it everything works by keyword

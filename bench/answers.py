@@ -198,9 +198,9 @@ def main() -> None:
     body = [
         "## Nothing is an answer, and all of it",
         "",
-        "Each question with its evidence in memory and with it forgotten, on halves and scopes that nothing was fitted on.",
+        "Each question with its evidence in memory and with it forgotten, on scopes that nothing was fitted on.",
         "",
-        "| set | answerable | unanswerable | say so, 95 % of the answerable kept | below 0.12: answerable, unanswerable |",
+        "| set | answerable | unanswerable | say so at 95 % kept | below 0.12: answerable, unanswerable |",
         "| --- | ---: | ---: | ---: | ---: |",
         *(
             f"| {one.name} | {len(one.answerable)} | {len(one.unanswerable)} | {one.said_so():.2f} "

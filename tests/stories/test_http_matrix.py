@@ -52,6 +52,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     with Lukasa.open(tmp_path_factory.mktemp("matrix"), embedder="none", clock=clock) as memory:
         memory.workspace("novel")
         memory.workspace("other")
+        memory.sync.init(str(tmp_path_factory.mktemp("matrix-sync") / "shared"), "five random words are enough")
         access = memory.access
         expired = access.create("expired", workspaces=["novel"], can=EVERYTHING, expires=timedelta(seconds=1))
         revoked = access.create("revoked", workspaces=["novel"], can=EVERYTHING)
@@ -207,6 +208,8 @@ EXAMPLES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "memory_erase_plan": ({}, {"source": "{erasable}"}),
     "memory_erase": ({}, {"source": "{erasable}", "confirm": "{erasure}"}),
     "memory_erasures": ({}, {}),
+    "sync_status": ({}, {}),
+    "sync_now": ({}, {}),
     "workspace_overview": ({}, {}),
     "workspace_home": ({}, {}),
     "workspace_board": ({}, {}),

@@ -599,7 +599,7 @@ export interface GateOut {
 export interface GatherIn {
   /** Your question, as you would ask a person; empty for the most relevant entries. */
   query: string;
-  /** Only these tiers; all tiers within reach if left out. */
+  /** Only these levels of memory, such as workspace; all if left out. */
   tiers?: Array<string>;
   /** Channel to search as well, by name or id. */
   channel?: string | null;
@@ -617,7 +617,7 @@ export interface GatherIn {
   tags?: Array<string>;
   /** Only entries learned from this source. */
   source?: string | null;
-  /** Only entries written by agent, author or import. */
+  /** Only entries that an agent, the author or an import wrote: agent, author, import. */
   curator?: "agent" | "author" | "import" | null;
   /** Only entries in this state. */
   state?: "active" | "held" | "stale" | "forgotten" | "superseded" | "archived" | "invalidated" | "pruned" | null;
@@ -1353,6 +1353,8 @@ export interface ReceiptOut {
   swept: boolean;
   unreachable: Array<string>;
   operator: string;
+  /** Machines of a sync that have not said yet that they erased it too. */
+  unconfirmed: Array<string>;
 }
 
 export interface ReceiptsOut {
@@ -1747,6 +1749,60 @@ export interface SurveyOut {
   jobs: Record<string, number>;
   vectors: VectorsOut | null;
   events: number;
+}
+
+export interface SyncMachineOut {
+  name: string;
+  machine: string;
+  fingerprint: string;
+  /** `this`, `member`, `removed`, or `outside` for one that has to join again. */
+  standing: string;
+  own: boolean;
+  trust: string;
+  bundles: number;
+  seen_at: string | null;
+  /** Bundles of this machine that it has not read yet. */
+  behind: number;
+  /** Whether it had the same memory as this machine when it was last seen. */
+  same: boolean;
+  trouble: string;
+}
+
+export interface SyncOut {
+  configured: boolean;
+  remote: string;
+  name: string;
+  fingerprint: string;
+  synced_at: string | null;
+  /** Changes that nobody has heard of yet. */
+  waiting: number;
+  /** Digest of this memory; machines with the same digest have the same memory. */
+  state: string;
+  machines: Array<SyncMachineOut>;
+  troubles: Array<string>;
+  ended: string;
+  /** Receipts of erasures, with the machines that have not confirmed them. */
+  unconfirmed: Record<string, Array<string>>;
+}
+
+export interface SyncedOut {
+  at: string;
+  remote: string;
+  sent: number;
+  bundles: number;
+  /** Changes by machine. */
+  taken: Record<string, number>;
+  /** What became of them here, by kind. */
+  changes: Record<string, Record<string, number>>;
+  held: number;
+  waiting: number;
+  emptied: number;
+  joined: Array<Record<string, unknown>>;
+  removed: Array<string>;
+  /** Sentences that name the file and the machine. */
+  refused: Array<string>;
+  waits: Array<string>;
+  state: string;
 }
 
 export interface TableIn {
@@ -3113,6 +3169,18 @@ export interface Operations {
     };
     output: SpecWordsOut;
   };
+  /** Show whether this memory syncs with other machines, which these are, when each was seen, and what waits. Needs the capability `stats`. Only the owner may use it. */
+  sync_status: {
+    input: {
+    };
+    output: SyncOut;
+  };
+  /** Tell the other machines what changed here, and take what they told. It needs a sync that was begun or joined on the command line. Needs the capability `jobs`. Only the owner may use it. */
+  sync_now: {
+    input: {
+    };
+    output: SyncedOut;
+  };
 }
 
 /** Method, path, and whether the operation changes something that has a version. */
@@ -3217,4 +3285,6 @@ export const ROUTES: { readonly [name in keyof Operations]: readonly [string, st
   settings_show: ['GET', '/v1/settings', false],
   settings_try: ['POST', '/v1/settings/try', false],
   workspace_spec: ['GET', '/v1/workspaces/{workspace}/spec', false],
+  sync_status: ['GET', '/v1/sync', false],
+  sync_now: ['POST', '/v1/sync', false],
 };

@@ -62,7 +62,7 @@ def query_terms(query: str, most: int = MOST_TERMS) -> tuple[str, ...]:
 
 
 def choose_profile(query: str) -> str:
-    """Choose the profile for `auto`: `lean` for a word or two, `deep` for a question that is broad, is long or wants all
+    """Choose the profile for `auto`: `lean` for a word or two, `deep` for a question that is broad or long or wants all
     of something, else `balanced`."""
     asked = words(query)
     meaningful = [w for w in asked if w not in STOP_WORDS]

@@ -16,6 +16,7 @@ from lukasa.surfaces.api import (
     past_verbs,
     settings_verbs,
     submission_verbs,
+    sync_verbs,
     workspace_verbs,
 )
 from lukasa.surfaces.api.verb import Verb
@@ -35,5 +36,6 @@ VERBS: tuple[Verb, ...] = (
     *workspace_verbs.VERBS,
     *erase_verbs.VERBS,
     *settings_verbs.VERBS,
+    *sync_verbs.VERBS,
 )
 BY_NAME = {verb.name: verb for verb in VERBS}

@@ -147,6 +147,9 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
         "backup": CommandEntry(
             "backup_commands", "Back up all memory while it is in use; list, check and restore backups."
         ),
+        "sync": CommandEntry(
+            "sync_commands", "Keep the memory of several machines the same, through a folder or a git repository."
+        ),
         "account": CommandEntry("removal_commands", "Remove the account with everything in it."),
         "stats": CommandEntry("health_commands", "Count entries, events, jobs and the cost of models."),
         "reports": CommandEntry("health_commands", "List telemetry events, newest first."),

@@ -17,6 +17,7 @@ export const VIEWS = {
   pages: ["Pages", 1],
   access: ["Agents and access", 2],
   transfer: ["Export and import", 2],
+  sync: ["Sync", 2],
   scrub: ["Scrub and erase", 2],
   activity: ["Activity", 2],
   settings: ["Settings", 2],
