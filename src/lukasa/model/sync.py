@@ -101,10 +101,14 @@ class SyncNote(Struct, frozen=True):
 
 
 class Sealed(Struct, frozen=True):
-    """A record of a bundle: its digest, and its text, which is None once it was erased."""
+    """A record of a bundle: its digest, and its text, which is None once it was erased.
+
+    `about` stays when the text goes: what the record belongs to, and nothing of its words.
+    """
 
     digest: str
     text: str | None
+    about: str = ""
 
 
 class Bundle(Struct, frozen=True):

@@ -535,6 +535,10 @@ class Store(ItemStore, CorpusStore, PipelineStore, AccessStore, ScrubStore, Prot
         """
         ...
 
+    def entry_ids(self, part: str, *, limit: int) -> list[str]:
+        """The ids of entries that begin or end with this text."""
+        ...
+
     def gone(self, ids: Sequence[str]) -> set[str]:
         """The ids among these whose entries were removed for good."""
         ...
@@ -613,6 +617,10 @@ class Store(ItemStore, CorpusStore, PipelineStore, AccessStore, ScrubStore, Prot
     def events(
         self, *, after: int = 0, limit: int = 1000, subject: str | None = None, action: str | None = None
     ) -> list[Event]: ...
+    def subjects(self, beginning: str, limit: int) -> list[str]:
+        """The subjects of events that begin with a text, in order."""
+        ...
+
     def event_counts(self, since: datetime) -> dict[str, int]:
         """How many events there were of each action since then."""
         ...

@@ -273,6 +273,10 @@ class PlainReads(ABC):
         with self._reading() as rows:
             return rows.select(tables.DERIVED_FROM, sources)
 
+    def entry_ids(self, part: str, *, limit: int) -> list[str]:
+        with self._reading() as rows:
+            return rows.entry_ids(part, limit)
+
     def gone(self, ids: Sequence[str]) -> set[str]:
         with self._reading() as rows:
             return {id for id, gone in rows.used_ids(ids).items() if gone}
@@ -377,6 +381,15 @@ class PlainReads(ABC):
             if subject is None:
                 return rows.select(tables.EVENTS_AFTER, after, action, limit=limit)
             return rows.select(tables.EVENTS_OF_SUBJECT, subject, after, action, limit=limit)
+
+    def subjects(self, beginning: str, limit: int) -> list[str]:
+        found: list[str] = []
+        low, high = beginning, f"{beginning}\U0010ffff"
+        with self._reading() as rows:
+            while len(found) < limit and (event := rows.select(tables.EVENTS_OF_SUBJECTS_BETWEEN, low, high, limit=1)):
+                found.append(event[0].subject)
+                low = f"{event[0].subject} "  # behind all events of this subject
+        return found
 
     def event_counts(self, since: datetime) -> dict[str, int]:
         with self._reading() as rows:

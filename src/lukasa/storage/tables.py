@@ -701,6 +701,7 @@ EVENTS = Table(
 EVENTS_AFTER = Query(EVENTS, "seq >", "action = optional", order="seq")
 EVENTS_SINCE = Query(EVENTS, "at >=")
 EVENTS_OF_SUBJECT = Query(EVENTS, "subject =", "seq >", "action = optional", order="seq")
+EVENTS_OF_SUBJECTS_BETWEEN = Query(EVENTS, "subject >=", "subject <", order="subject seq")
 EVENTS_OF_SUBJECTS = Query(EVENTS, "subject in", order="seq")
 EVENTS_OF_ACTIONS = Query(EVENTS, "action in", order="seq")
 

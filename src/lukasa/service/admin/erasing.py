@@ -99,6 +99,7 @@ class Receipt(Struct, frozen=True):
     """What an erasure removed, and what the search of all files found afterwards. It holds none of the words.
 
     `mark` is a keyed commitment to what was asked for. `left` says where words are still; nowhere if it is empty.
+    `unconfirmed` are the machines of a sync that have not said yet that they erased it too.
     """
 
     id: str
@@ -113,6 +114,7 @@ class Receipt(Struct, frozen=True):
     swept: bool
     unreachable: tuple[str, ...]
     operator: str
+    unconfirmed: tuple[str, ...] = ()
 
     @property
     def clean(self) -> bool:
@@ -259,11 +261,12 @@ def receipts(rooms: Sequence[CallContext]) -> list[Receipt]:
         for event in store.events(action=SCRUBBED, limit=max(1, store.head()[0])):
             if event.detail.get("mode") == Mode.ERASE:
                 begun.setdefault(event.detail["erasure"], []).append(event)
-    made = [_receipt(id, proof, begun.get(id, [])) for id, proof in proofs.items()]
+    waiting = rooms[0].unconfirmed
+    made = [_receipt(id, proof, begun.get(id, []), waiting(id[:16])) for id, proof in proofs.items()]
     return sorted(made, key=lambda one: one.at, reverse=True)
 
 
-def _receipt(id: str, proof: Any, done: Sequence[Any]) -> Receipt:
+def _receipt(id: str, proof: Any, done: Sequence[Any], unconfirmed: tuple[str, ...]) -> Receipt:
     counts: Counter[str] = Counter()
     kept: dict[str, Any] = {}
     for event in done:
@@ -283,6 +286,7 @@ def _receipt(id: str, proof: Any, done: Sequence[Any]) -> Receipt:
         swept=proof.detail["swept"],
         unreachable=tuple(about.get("unreachable", ())),
         operator=str(proof.actor),
+        unconfirmed=unconfirmed,
     )
 
 

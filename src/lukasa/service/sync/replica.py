@@ -71,6 +71,16 @@ class Replica:
             found += revisions.ordered(one.revision for one in rows if one.revision.machine == self._machine)
         return found
 
+    def everything(self) -> list[Revision]:
+        """Return all revisions that are known here, whoever made them: for a place that may have none of them."""
+        mine = self.collect()
+        have = {one.digest for one in mine}
+        found: list[Revision] = []
+        for desk in self._desks():
+            rows = [one.revision for one in desk.store.revisions("kind", [*KINDS, FIELDS])]
+            found += revisions.ordered(one for one in rows if one.store == desk.store_id and one.digest not in have)
+        return [*found, *mine]
+
     def told(self, digests: Iterable[str]) -> None:
         """Note that these revisions are in a bundle of this machine. Telling twice does no harm."""
         wanted = list(digests)
