@@ -61,15 +61,15 @@ class Recipe:
 
 
 def _at_once(session: Sequence[Turn]) -> Iterator[list[Turn]]:
-    """Turns of one hour, a batch at a time, which get the time of the first of them."""
-    for _, group in groupby(
-        session, key=lambda turn: told(turn["timestamp"]).replace(minute=0, second=0, microsecond=0)
-    ):
+    """Turns of one moment, a batch at a time: each has its own time, so that a question about the past sees no more."""
+    for _, group in groupby(session, key=lambda turn: told(turn["timestamp"])):
         turns = list(group)
         yield from (turns[at : at + BATCH] for at in range(0, len(turns), BATCH))
 
 
-def ranking(data: Dataset, recipe: Recipe, embedder: Embedder | None, database: str = "") -> Ranking:
+def ranking(
+    data: Dataset, recipe: Recipe, embedder: Embedder | None, database: str = "", second: Embedder | None = None
+) -> Ranking:
     """Each scope is a workspace, each session a conversation, each turn an entry by its speaker at its time; or as the
     recipe has it. Memory is in a folder, or in a new account of a PostgreSQL database."""
     clock = TurnClock()
@@ -81,6 +81,7 @@ def ranking(data: Dataset, recipe: Recipe, embedder: Embedder | None, database: 
             database=database,
             account=place if database else None,
             embedder=(embedder if recipe.model else None) or "none",
+            second_embedder=second if recipe.model else None,
             clock=clock,
         ) as memory,
     ):
