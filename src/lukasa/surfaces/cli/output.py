@@ -23,7 +23,7 @@ from lukasa.surfaces.cli.options import close
 
 ID_HEADS = ("id", "entry")  # the columns of a table that hold ids
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_LENGTHS = (13, 18, 23, 28, 32, 36)
+_LENGTHS = (18, 23, 28, 32, 36)
 
 
 class StyledText(Struct, frozen=True):
