@@ -1677,6 +1677,8 @@ export interface SurveyOut {
 export interface TableIn {
   /** Only entries whose text holds all of these. */
   words?: string;
+  /** Only the entries with these ids. */
+  ids?: Array<string>;
   /** Only these; all if left out. */
   tiers?: Array<string>;
   /** Only these; all if left out. */

@@ -35,18 +35,18 @@ def in_use(settings: Settings) -> ModelsInUse:
 
 def try_chat(settings: Settings, setting: str | None = None) -> ModelTrial:
     """Ask the language model of a setting one question; of the present setting without one."""
-    chosen = settings.chat if setting is None else _harmless(setting)
-    chats = import_module("lukasa.providers.chat")
-    status = chats.chat_status(chosen, os.environ)
-    if not status.available:
-        return ModelTrial(status.name, False, 0.0, "", status.reason, status.fix, status.host)
-    began = time.perf_counter()
+    chats, began = import_module("lukasa.providers.chat"), time.perf_counter()
+    name, host = (setting or settings.chat).strip()[:60], ""
     try:
-        chat = chats.open_chat(chosen, os.environ)
-        reply = chat.reply([Message("user", _QUESTION)], timeout=_TIMEOUT)
+        chosen = settings.chat if setting is None else _harmless(setting)
+        status = chats.chat_status(chosen, os.environ)
+        name, host = status.name, status.host
+        if not status.available:
+            return ModelTrial(name, False, 0.0, "", status.reason, status.fix, host)
+        reply = chats.open_chat(chosen, os.environ).reply([Message("user", _QUESTION)], timeout=_TIMEOUT)
     except LukasaError as error:
-        return ModelTrial(status.name, False, _since(began), "", error.message, error.fix, status.host)
-    return ModelTrial(status.name, True, _since(began), reply.text.strip()[:_MOST_SAID], host=status.host)
+        return ModelTrial(name, False, _since(began), "", error.message, error.fix, host)
+    return ModelTrial(name, True, _since(began), reply.text.strip()[:_MOST_SAID], host=host)
 
 
 def _harmless(setting: str) -> str:
@@ -62,21 +62,22 @@ def _harmless(setting: str) -> str:
 
 def try_embedder(settings: Settings, setting: str | None = None) -> ModelTrial:
     """Embed three sentences with the model of a setting, and say whether the two that belong together are nearer."""
-    chosen = settings if setting is None else Settings.resolve(data=settings.data, embedder=setting.strip())
-    status = chosen.embedder_status()
-    if not status.available:
-        return ModelTrial(status.name, False, 0.0, "", status.reason, status.fix)
-    began = time.perf_counter()
+    began, name = time.perf_counter(), (setting or settings.embedder).strip()[:60]
     try:
+        chosen = settings if setting is None else Settings.resolve(data=settings.data, embedder=setting.strip())
+        status = chosen.embedder_status()
+        name = status.name
+        if not status.available:
+            return ModelTrial(name, False, 0.0, "", status.reason, status.fix)
         embedder = shared_embedder(chosen.embedder, settings.models)
         if embedder is None:
-            return ModelTrial("none", False, 0.0, "", "the setting asks for no model", "use auto")
+            return ModelTrial(name, False, 0.0, "", "the setting asks for no model", "use auto")
         rows = embedder.embed_memories(_TEXTS)
     except LukasaError as error:
-        return ModelTrial(status.name, False, _since(began), "", error.message, error.fix)
+        return ModelTrial(name, False, _since(began), "", error.message, error.fix)
     near, far = float(rows[0] @ rows[1]), float(rows[0] @ rows[2])
     said = f"“{_TEXTS[0]}” and “{_TEXTS[1]}”: {near:.2f}; and “{_TEXTS[2]}”: {far:.2f}. Nearer is higher."
-    return ModelTrial(status.name, True, _since(began), said)
+    return ModelTrial(name, True, _since(began), said)
 
 
 def _since(began: float) -> float:

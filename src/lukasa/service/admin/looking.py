@@ -41,6 +41,7 @@ class Conditions(Struct, frozen=True):
     """
 
     words: str = ""
+    ids: tuple[str, ...] = ()
     tiers: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
     states: tuple[str, ...] = ()
@@ -248,6 +249,8 @@ def _any_of(values: Callable[[Entry], Iterable[str]], wanted: frozenset[str]) ->
 def _others(ctx: CallContext, wanted: Conditions) -> Iterable[_Check]:
     if words := fold(wanted.words).split():
         yield lambda entry: all(word in text for text in (fold(entry.content),) for word in words)
+    if wanted.ids:
+        yield lambda entry: entry.id in wanted.ids
     if wanted.name:
         named = frozenset(found.texts if (found := _index(ctx).find(wanted.name)) else ())
         yield lambda entry: entry.id in named

@@ -17,6 +17,7 @@ _ANY = "Only these; all if left out."
 
 class TableIn(VerbInput):
     words: str = Field("", max_length=1000, description="Only entries whose text holds all of these.")
+    ids: list[str] = Field(default=[], max_length=500, description="Only the entries with these ids.")
     tiers: list[str] = Field(default=[], description=_ANY)
     kinds: list[str] = Field(default=[], description=_ANY)
     states: list[str] = Field(default=[], description="Only these; all but retired entries if left out.")

@@ -1,5 +1,6 @@
 // The search field of the bar: memories as you type, and every view, workspace, name and session to go to.
-import { at } from "./api.js";
+import { at, get } from "./api.js";
+import { address } from "./frame.js";
 import { h, put } from "./dom.js";
 import { tone } from "./faces.js";
 import { ask } from "./parts.js";
@@ -190,7 +191,7 @@ function things(w) {
   const list = async () => {
     const api = at(w);
     const [{ workspaces }, { names }, { transcripts }] = await Promise.all([
-      api.get("/v1/workspaces"),
+      get("/v1/workspaces"),
       api.get("names", { limit: 500 }),
       api.get("transcripts", { limit: 200 }),
     ]);
@@ -225,7 +226,7 @@ async function memories(w, text, signal) {
     more: entry.unverified ? "unverified" : entry.state === "active" ? "" : entry.state,
     tier: entry.tier,
     kind: "Memories",
-    go: () => (location.hash = `#/${[w, "entry", entry.id].map(encodeURIComponent).join("/")}`),
+    go: () => (location.hash = address(w, "entry", entry.id)),
   }));
 }
 

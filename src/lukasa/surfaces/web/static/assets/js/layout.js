@@ -12,13 +12,16 @@ export function placed(names, links, wide, tall) {
     const size = Math.round((small ? 11 : 11.5) + share * (small ? 2.5 : 4));
     const label = one.name.length > 22 ? `${one.name.slice(0, 21)}…` : one.name;
     const angle = n * 2.399963; // the golden angle: an even spread without chance
-    const far = Math.sqrt((n + 0.5) / names.length) * 0.44;
+    const far = Math.sqrt((n + 0.5) / names.length) * 0.36;
     const r = (small ? 4 : 5) + share * (small ? 8 : 13);
     return { ...one, label, size, r, half: Math.max(r, label.length * size * 0.29) + 3, x: wide * (0.5 + far * Math.cos(angle)), y: tall * (0.5 + far * Math.sin(angle)) };
   });
   const index = new Map(spots.map((spot, n) => [spot.key, n]));
-  const springs = links.map((link) => [index.get(link.one), index.get(link.other), link.entries]);
-  const strongest = Math.max(1, ...links.map((link) => link.entries));
+  const degrees = new Map();
+  for (const { one, other } of links) for (const key of [one, other]) degrees.set(key, (degrees.get(key) ?? 0) + 1);
+  const ease = (link) => 2 / Math.sqrt(degrees.get(link.one) + degrees.get(link.other));
+  const springs = links.map((link) => [index.get(link.one), index.get(link.other), link.entries * ease(link)]);
+  const strongest = Math.max(1, ...springs.map(([, , strength]) => strength));
   const ideal = Math.sqrt((wide * tall) / Math.max(1, spots.length));
   for (let round = 0; round < ROUNDS; round++) {
     const heat = 1 - round / ROUNDS;
@@ -28,7 +31,8 @@ export function placed(names, links, wide, tall) {
     part(spots);
     keep(spots, wide, tall);
   }
-  for (let round = 0; round < 60; round++) {
+  fit(spots, wide, tall);
+  for (let round = 0; round < 90; round++) {
     part(spots);
     keep(spots, wide, tall);
   }
@@ -58,7 +62,7 @@ function push(spots, ideal, heat) {
       const [one, other] = [spots[a], spots[b]];
       const [dx, dy] = [other.x - one.x || 0.1, other.y - one.y || 0.1];
       const square = dx * dx + dy * dy;
-      const force = Math.min(0.6, ((ideal * ideal) / square) * 0.035) * heat;
+      const force = Math.min(0.6, ((ideal * ideal) / square) * 0.02) * heat;
       one.x -= dx * force;
       one.y -= dy * force;
       other.x += dx * force;
@@ -66,10 +70,24 @@ function push(spots, ideal, heat) {
     }
 }
 
+/** Stretch what is drawn over the whole frame; the few names farthest out stay at its edge. */
+function fit(spots, wide, tall) {
+  if (spots.length < 3) return;
+  const stretch = (axis, size, margin) => {
+    const sorted = spots.map((spot) => spot[axis]).sort((a, b) => a - b);
+    const [low, high] = [sorted[Math.floor(sorted.length * 0.03)], sorted[Math.ceil(sorted.length * 0.97) - 1]];
+    if (high - low < 1) return;
+    for (const spot of spots) spot[axis] = margin + ((spot[axis] - low) / (high - low)) * (size - 2 * margin);
+  };
+  stretch("x", wide, Math.min(90, wide * 0.16));
+  stretch("y", tall, 44);
+  keep(spots, wide, tall);
+}
+
 function center(spots, wide, tall, heat) {
   for (const spot of spots) {
-    spot.x += (wide / 2 - spot.x) * 0.012 * heat;
-    spot.y += (tall / 2 - spot.y) * 0.016 * heat;
+    spot.x += (wide / 2 - spot.x) * 0.03 * heat;
+    spot.y += (tall / 2 - spot.y) * 0.04 * heat;
   }
 }
 

@@ -20,7 +20,7 @@ export async function show(page) {
           h("b", null, plural(whole.people, "person", "people")),
           " and ",
           h("b", null, plural(whole.things, "thing")),
-          ` that ${plural(whole.entries, "memory")} ${whole.entries === 1 ? "names" : "name"}. Names are guessed from how texts are written; nobody has confirmed them.`,
+          ` in ${plural(whole.entries, "memory")}. Names are guessed from how texts are written; nobody has confirmed them.`,
           whole.cut ? " Older memories were not looked at." : "",
         ]
       : null,
@@ -208,10 +208,10 @@ function list(world) {
           null,
           h(
             "button",
-            { "aria-pressed": String(one.name === world.chosen), onclick: () => go(world, one.name) },
+            { "aria-pressed": String(one.name === world.chosen), "aria-label": `${one.name}, ${one.kind}, ${plural(one.entries, "memory")}`, onclick: () => go(world, one.name) },
             h("i", { class: one.kind === "person" ? "dot" : "dot square", "aria-hidden": "true" }),
-            h("span", { class: "grow" }, one.name, h("span", { class: "away" }, `, ${one.kind}`)),
-            h("span", { class: "num quiet" }, number(one.entries, 0), h("span", { class: "away" }, one.entries === 1 ? " memory" : " memories")),
+            h("span", { class: "grow" }, one.name),
+            h("span", { class: "num quiet" }, number(one.entries, 0)),
           ),
         ),
       ),
