@@ -139,11 +139,12 @@ def take_words(rows: Rows, extent: Extent) -> list[Operation]:
     for table, values in (
         (tables.TRANSCRIPTS, found.transcripts),
         (tables.RIVALS, found.rivals),
-        (tables.CHANNELS, found.channels),
-        (tables.ACTIONS, found.actions),
     ):
         for one in values:
             rows.save(table, words.taken_out(one))
+    for action in found.actions:  # its label names what rests on it: it stays, and the receipt tells where words are
+        rows.save(tables.ACTIONS, replace(action, description=words.taken_out(action.description)))
+    _rename_channels(rows, found.channels, words)
     for submission in found.submissions:
         rows.save(tables.SUBMISSIONS, submission.without_words())
     for amendment in found.amendments:
@@ -157,6 +158,17 @@ def take_words(rows: Rows, extent: Extent) -> list[Operation]:
     _restate(rows, tables.TELEMETRY, tables.TELEMETRY_AT, "at", found.points, words)
     _empty_messages(rows, found.utterances, words)
     return [*_pages(rows, found.named, words), *_documents(rows, found, extent)]
+
+
+def _rename_channels(rows: Rows, found: Sequence[Channel], words: Words) -> None:
+    """Write channels without the words. Two that are then named alike get a number."""
+    taken = {(one.workspace, one.name) for one in rows.select(tables.ALL_CHANNELS)} if found else set()
+    for one in found:
+        bare = words.taken_out(one.name)
+        names = (bare, *(f"{bare} {n}" for n in range(2, len(taken) + 3)))
+        name = next(name for name in names if name == one.name or (one.workspace, name) not in taken)
+        taken.add((one.workspace, name))
+        rows.save(tables.CHANNELS, replace(words.taken_out(one), name=name))
 
 
 def _restate(rows: Rows, table: Any, query: Any, key: str, values: Sequence[Any], words: Words) -> None:
