@@ -76,12 +76,12 @@ class PortableMethods(OpenMemory):
     def merge_plan(self, name: str, into: str) -> ImportPlan:
         """Return what `merge_workspaces` would do, and do nothing."""
         with self._taken_out(name, into) as file:
-            return self.portable.plan(file, into=into)
+            return self.portable.plan(file, into=into, live=True)
 
     def merge_workspaces(self, name: str, into: str, *, confirm: str = "") -> ImportPlan:
         """Merge all of a workspace into another one, as an import of its export does. The first one stays as it is."""
         with self._taken_out(name, into) as file:
-            return self.portable.run(file, into=into, confirm=confirm)
+            return self.portable.run(file, into=into, confirm=confirm, live=True)
 
     def _taken_out(self, name: str, into: str) -> ExportFile:
         """Return an export of a workspace in a file that has no name."""

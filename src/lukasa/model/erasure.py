@@ -132,9 +132,9 @@ def _spellings(form: str) -> Iterable[str]:
 
 @lru_cache(maxsize=64)
 def _hint(forms: tuple[str, ...]) -> tuple[tuple[str, ...], re.Pattern[str]] | None:
-    """Return a part of each spelling that no encoding as JSON changes: its longest run of letters. None if one has none.
+    """Return a part of each spelling that no encoding as JSON changes: its longest run of letters; None if none is.
 
-    A text without any of these has no form. They come in small letters for texts of ASCII, and as a pattern for others.
+    A text without any of these has no form. They come in small letters for texts of ASCII, and as a pattern.
     """
     runs = {max(re.findall(r"\w+", text), key=len, default="") for form in forms for text in _spellings(form)}
     if not all(runs):

@@ -33,7 +33,7 @@ _OF_ENTRIES = {
     *("action_links", "access"),
 }
 _OF_DOCUMENTS = ("passage_vectors", "document_sources")
-_FIXED = ("named_versions", "document_versions", "utterances")  # rows that change only by losing words
+_WORDS = {"body", "title", "editor", "text", "text_hash"}  # what an erasure changes in the rows of histories
 _HISTORIES = {"named": transfer.NAMED_VERSIONS, "documents": transfer.DOCUMENT_VERSIONS}
 _UNSPLIT = next(part for part in PARTS if part.name == "unsplit")
 _EMPTIED = ("points", "disclosures", "answers")
@@ -57,25 +57,27 @@ class _Purge:
     def __init__(self, old: ImageStore, new: ImageStore) -> None:
         self._old, self._new = old, new
         self._removed: Counter[str] = Counter()
+        self._reworded = 0
         self._events, self._going = self._emptied()
         self._touched = {event.subject for event in self._going} - {""}
         self._restated = self._restated_entries()
         self._gone = self._gone_entries()
-        self._altered = {name: self._altered_versions(part) for name, part in _HISTORIES.items()}
+        self._altered = {name: self._altered_rows(part, part.order) for name, part in _HISTORIES.items()}
 
     def run(self, stamp: Stamp, at: datetime) -> Without | None:
         kept: dict[Part, list[Row]] = {}
         for part in PARTS:
             if part not in (transfer.EVENTS, transfer.RETIRED, transfer.REDACTIONS):
                 kept[part] = list(self._survivors(part, kept))
-        if not self._going and not self._removed.keys() - _EXPIRES:
+        if not self._going and not self._reworded and not self._removed.keys() - _EXPIRES:
             return None
         kept[_UNSPLIT] = self._unsplit(kept)
         told = [*self._dropped_items(kept), *self._vouching()]
         kept[transfer.EVENTS], ends, spans = self._log(stamp, told)
         kept[transfer.RETIRED] = self._joined(transfer.RETIRED, [(id,) for id in self._gone if isinstance(id, str)])
         kept[transfer.REDACTIONS] = self._joined(transfer.REDACTIONS, [(*span, ends[0]) for span in spans])
-        return Without(kept, ends, dict(self._removed) | ({"events": len(self._going)} if self._going else {}))
+        also = {"events": len(self._going), "reworded": self._reworded}
+        return Without(kept, ends, dict(self._removed) | {kind: count for kind, count in also.items() if count})
 
     # The log
 
@@ -173,15 +175,20 @@ class _Purge:
             for name in row[:2]
         }
 
-    def _altered_versions(self, history: Part) -> dict[Row, Row | None]:
-        """Return the versions of pages or documents that are others now: as they are in the newer store, by key."""
-        keys = [history.columns.index(name) for name in history.order]
-        there = {tuple(row[at] for at in keys): row for row in self._new.values(history)}
+    def _altered_rows(self, part: Part, key: tuple[str, ...]) -> dict[Row, Row | None]:
+        """Return the rows that never change but are others now, by key: without words as the newer store has them.
+
+        One that differs in more than words was removed, and another one is in its place: None.
+        """
+        keys = [part.columns.index(name) for name in key]
+        fixed = [at for at, name in enumerate(part.columns) if name not in _WORDS]
+        there = {tuple(row[at] for at in keys): row for row in self._new.values(part)}
         found: dict[Row, Row | None] = {}
-        for row in self._old.values(history):
-            key = tuple(row[at] for at in keys)
-            if there.get(key) != row:
-                found[key] = there.get(key)
+        for row in self._old.values(part):
+            place = tuple(row[at] for at in keys)
+            now = there.get(place)
+            if now != row:
+                found[place] = now if now is not None and all(now[at] == row[at] for at in fixed) else None
         return found
 
     def _vouching(self) -> Iterator[EventDraft]:
@@ -218,6 +225,7 @@ class _Purge:
             if found is None:
                 self._removed[part.name] += 1
             else:
+                self._reworded += found != row[len(part.order) :]
                 yield (*row[: len(part.order)], *found)
 
     def _decide(self, part: Part, kept: dict[Part, list[Row]]) -> Callable[[Row], Row | None]:
@@ -233,15 +241,16 @@ class _Purge:
             places = [columns.index(name) for name in ("entry", "other", "id") if name in columns]
             lost = self._gone if part.name == "access" else self._gone | self._restated.keys()
             return lambda row: None if any(row[place] in lost for place in places) else row
-        if part.name in _FIXED:
-            keys = [columns.index(name) for name in _BY_NAME[part.name].key]
-            now = {tuple(row[at] for at in keys): row for row in self._new.values(part)}
-            return lambda row: now.get(tuple(row[at] for at in keys))
+        if part is transfer.UTTERANCES:
+            of_message = ("transcript", "place")
+            mine, messages = [columns.index(name) for name in of_message], self._altered_rows(part, of_message)
+            return lambda row: messages.get(tuple(row[at] for at in mine), row)
+        for name, history in _HISTORIES.items():
+            if part is history or part.name == name:
+                return self._of_pages(part, history, name)
         if part.name == "confirmations":
             there = {hash(row) for row in self._new.values(part)}
             return lambda row: row if hash(row) in there and row[0] not in self._gone else None
-        if part.name in _HISTORIES:
-            return self._with_history(part)
         if part is _UNSPLIT:
             return lambda row: row
         if part is transfer.PASSAGES:
@@ -272,12 +281,15 @@ class _Purge:
             return self._restated[row[0]][1] if row[1] == 1 else None
         return row
 
-    def _with_history(self, part: Part) -> Callable[[Row], Row | None]:
-        """A page or a document is what its version is now."""
-        altered, history = self._altered[part.name], _HISTORIES[part.name]
+    def _gone_pages(self, name: str) -> set[Any]:
+        """Return the pages, or documents, that lack a version: they go as a whole."""
+        return {key[0] for key, now in self._altered[name].items() if now is None}
+
+    def _of_pages(self, part: Part, history: Part, name: str) -> Callable[[Row], Row | None]:
+        """A page or a document, and each of its versions, is what that version is now."""
         assert part.columns == history.columns
-        places = [part.columns.index(name) for name in history.order]
-        gone = {key[0] for key, now in altered.items() if now is None}
+        altered, gone = self._altered[name], self._gone_pages(name)
+        places = [part.columns.index(column) for column in history.order]
 
         def decide(row: Row) -> Row | None:
             return None if row[places[0]] in gone else altered.get(tuple(row[at] for at in places), row)

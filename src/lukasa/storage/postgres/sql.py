@@ -769,8 +769,10 @@ SELECT relname::text FROM pg_class WHERE relnamespace = 'lukasa'::regnamespace A
 """
 # Without a table that never had a row: it and its indexes have no page but the first.
 FILLED_TABLES = """
-SELECT relname::text FROM pg_class AS c WHERE relnamespace = 'lukasa'::regnamespace AND relkind = 'r' AND
-    (pg_relation_size(c.oid) > 0 OR pg_indexes_size(c.oid) > 8192 * (SELECT count(*) FROM pg_index WHERE indrelid = c.oid))
+SELECT relname::text FROM pg_class AS c WHERE relnamespace = 'lukasa'::regnamespace AND relkind = 'r' AND (
+    pg_relation_size(c.oid) > 0
+    OR pg_indexes_size(c.oid) > 8192 * (SELECT count(*) FROM pg_index WHERE indrelid = c.oid)
+)
 ORDER BY relname
 """
 # These hold no texts of a store, only numbers and ids.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lukasa.surfaces.api import (
     admin_verbs,
+    backup_verbs,
     conversation_verbs,
     corpus_verbs,
     curation_verbs,
@@ -29,5 +30,6 @@ VERBS: tuple[Verb, ...] = (
     *past_verbs.VERBS,
     *workspace_verbs.VERBS,
     *erase_verbs.VERBS,
+    *backup_verbs.VERBS,
 )
 BY_NAME = {verb.name: verb for verb in VERBS}

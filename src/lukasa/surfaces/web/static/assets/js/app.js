@@ -16,6 +16,8 @@ const VIEWS = {
   log: ["Event log", "System"],
   telemetry: ["Telemetry", "System"],
   transfer: ["Export and import", "System"],
+  backups: ["Backups", "System"],
+  workspace: ["This workspace", "System"],
   scrub: ["Scrub and erase", "System"],
   access: ["Access", "System"],
   entry: ["Entry", ""],

@@ -32,6 +32,10 @@ export const number = (value, digits = 3) =>
       ? Number(value).toExponential(1)
       : Number(value).toLocaleString(undefined, { maximumFractionDigits: digits });
 
+/** A count with its word: 1 entry, 2 entries. */
+export const many = (count, word) =>
+  `${number(count, 0)} ${count === 1 ? word : /[^aeiou]y$/.test(word) ? `${word.slice(0, -1)}ies` : `${word}s`}`;
+
 const TONES = {
   active: "good",
   accepted: "good",
