@@ -221,6 +221,16 @@ class Portable:
         stores = tuple(self._taken(file, store, into, trust, tell) for store in _wanted(file, into))
         return replace(_plan(file, stores, into, trust, live), done=True)
 
+    def clear(self, file: ExportFile) -> list[str]:
+        """Remove what an interrupted import of a file has left of workspaces that are not here; return their names."""
+        self._require_owner("import memory")
+        here, ground, cleared = {info.id for info in self._rooms.infos()}, self._rooms.ground(), list[str]()
+        for store in file.stores:
+            if store.workspace is not None and store.about.id not in here and ground.left(store.about):
+                ground.clear(store.about)
+                cleared.append(store.workspace.name)
+        return cleared
+
     def _home(self, store: FileStore, into: str, trust: Trust) -> WorkspaceInfo | None:
         """Return the workspace that a store is merged into; None if it comes in whole."""
         info, every = store.workspace, self._rooms.infos()

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, cast
 
 import click
 
-from lukasa.app import DEFAULT_WORKSPACE, import_whole, open_export
+from lukasa.app import DEFAULT_WORKSPACE, clear_whole, import_whole, open_export
 from lukasa.model.errors import InvalidInput
 from lukasa.model.values import Trust
 from lukasa.service.admin.portable import ImportPlan, StorePlan, What, Whole
@@ -118,6 +118,14 @@ def import_export(cli: Invocation, file: str, dry_run: bool, into: str, trust: s
             else:
                 done = portable.run(found, into=into, trust=most, confirm=confirm, tell=tell)
         cli.emit(plain(done), told(done))
+
+
+def clear_import(cli: Invocation, file: str) -> None:
+    """Remove what an interrupted import of an export has left, and import nothing."""
+    with _opened(cli, file) as found:
+        names = ["all memory"] if clear_whole(cli.settings, found) else cli.memory.portable.clear(found)
+    said = f"removed what an interrupted import has left of {', '.join(names)}"
+    cli.emit({"cleared": names}, [line(said if names else "no interrupted import has left anything")])
 
 
 @contextmanager
