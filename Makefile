@@ -10,10 +10,12 @@ FACTS ?= ../shared/bench/data/factcons
 MEANING ?= ../shared/bench/data/meaning
 PEERS := .venv-peers
 DOCS := .venv-docs
+FRAMEWORKS := .venv-frameworks
+CREWAI := .venv-crewai
 POSTGRES ?= .postgres
 
 .DEFAULT_GOAL := help
-.PHONY: help run run-postgres tour recording outputs docs install model browser node test check format torture bench bench-latency bench-server bench-offline bench-quality bench-nearest bench-write bench-meaning bench-speed bench-postgres bench-scale bench-attack bench-corpus bench-verify bench-move bench-langgraph conformance clean
+.PHONY: help run run-postgres tour recording outputs docs install model browser node test check frameworks format torture bench bench-latency bench-server bench-offline bench-quality bench-nearest bench-write bench-meaning bench-speed bench-postgres bench-scale bench-attack bench-corpus bench-verify bench-move bench-langgraph conformance clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -74,8 +76,18 @@ node: ## Node and npm for the tests of the TypeScript client, if there is none
 		$$SUDO apt-get install -y -qq --no-install-recommends nodejs npm >/dev/null 2>&1; } || \
 		echo "No Node, and it cannot be installed here: install Node 20 or newer for the tests of the TypeScript client."
 
-test: install model browser node check $(DOCS)/.ready ## Lint, type-check and run every test
+test: install model browser node check $(DOCS)/.ready $(FRAMEWORKS)/.ready $(CREWAI)/.ready ## Lint, type-check and run every test
 	@$(BIN)/python -m pytest -n 2 --dist worksteal $(TESTS)
+
+frameworks: $(FRAMEWORKS)/.ready $(CREWAI)/.ready ## Run the tests of agent frameworks against the real packages
+	@$(BIN)/python -m pytest -q tests/stories/test_frameworks.py
+
+# CrewAI needs older packages than the others, so it has an environment of its own. Each has the versions of its list.
+.venv-%/.ready: tests/frameworks/requirements-%.txt pyproject.toml | $(READY)
+	@echo "Setting up .venv-$* for the tests of agent frameworks (once) ..."
+	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-$*
+	@$(BIN)/uv pip install --quiet --python .venv-$*/bin/python --requirement $< --editable .
+	@touch $@
 
 check: install ## Lint and strict types
 	@$(BIN)/ruff check src tests bench tools
@@ -86,7 +98,7 @@ format: install ## Format the code
 	@$(BIN)/ruff format src tests bench tools
 	@$(BIN)/ruff check --fix src tests bench tools
 
-torture: install model browser node ## The long reliability suite
+torture: install model browser node $(FRAMEWORKS)/.ready $(CREWAI)/.ready ## The long reliability suite
 	@LUKASA_TORTURE=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests
 
 conformance: install ## Run the tests that show what the sources ask for, and write docs/reference/conformance.md
@@ -154,4 +166,4 @@ bench-meaning: install model ## Sentences kept word for word, both of two true o
 	@if test -d "$(FACTS)"; then $(BIN)/python -m bench.quality --facts $(FACTS) --results bench/RESULTS.md; fi
 
 clean: ## Remove the virtual environment and caches
-	@rm -rf $(VENV) $(PEERS) $(DOCS) site clients/typescript/node_modules clients/typescript/dist build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) $(PEERS) $(DOCS) $(FRAMEWORKS) $(CREWAI) site clients/typescript/node_modules clients/typescript/dist build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -61,10 +61,8 @@ class Recipe:
 
 
 def _at_once(session: Sequence[Turn]) -> Iterator[list[Turn]]:
-    """Turns of one hour, a batch at a time, which get the time of the first of them."""
-    for _, group in groupby(
-        session, key=lambda turn: told(turn["timestamp"]).replace(minute=0, second=0, microsecond=0)
-    ):
+    """Turns of one moment, a batch at a time: each has its own time, so that a question about the past sees no more."""
+    for _, group in groupby(session, key=lambda turn: told(turn["timestamp"])):
         turns = list(group)
         yield from (turns[at : at + BATCH] for at in range(0, len(turns), BATCH))
 

@@ -29,6 +29,17 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 OUTPUT = "output"
+# Pages about programs that are in an environment of their own; `make frameworks` sets it up.
+ENVIRONMENTS = {
+    "use-with-crewai.md": ".venv-crewai",
+    "use-with-google-adk.md": ".venv-frameworks",
+    "use-with-llamaindex.md": ".venv-frameworks",
+    "use-with-microsoft-agent-framework.md": ".venv-frameworks",
+    "use-with-openai.md": ".venv-frameworks",
+    "use-with-openai-agents.md": ".venv-frameworks",
+    "use-with-pydantic-ai.md": ".venv-frameworks",
+    "use-with-strands.md": ".venv-frameworks",
+}
 ANYTHING = "…"
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -106,10 +117,11 @@ def run(page: Path, folder: Path, env: Mapping[str, str]) -> PageRun:
     found = blocks(page)
     script = folder / "page.py"
     script.write_text(program(found), "utf-8")
-    here = {"LUKASA_DATA": str(folder / "data"), "PYTHON": sys.executable, "PYTHONUNBUFFERED": "1", **env}
+    python, strict = interpreter(page)
+    here = {"LUKASA_DATA": str(folder / "data"), "PYTHON": python, "PYTHONUNBUFFERED": "1", **env}
     path = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
     ended = subprocess.run(
-        [sys.executable, "-W", "error", str(script)],
+        [python, *strict, str(script)],
         env={**os.environ, **here, "PYTHONPATH": path},
         cwd=folder,
         stdout=subprocess.PIPE,
@@ -118,6 +130,17 @@ def run(page: Path, folder: Path, env: Mapping[str, str]) -> PageRun:
         timeout=300,
     )
     return PageRun(found, _split(ended.stdout, len(found)), ended.returncode, ended.stdout)
+
+
+def interpreter(page: Path) -> tuple[str, list[str]]:
+    """Return the Python of a page. Where the programs are ours, a warning is an error."""
+    environment = ENVIRONMENTS.get(page.name)
+    if environment is None:
+        return sys.executable, ["-W", "error"]
+    python = ROOT / environment / "bin" / "python"
+    if not python.exists():
+        raise FileNotFoundError(f"{page.name} runs in {environment}, which is not here: run `make frameworks`")
+    return str(python), ["-W", "ignore"]
 
 
 def _split(printed: str, count: int) -> list[str]:

@@ -24,7 +24,8 @@ from lukasa.storage.operations import (
     Spend,
 )
 
-VIEWS = "overview browse add pages library conversations inbox context jobs log telemetry transfer scrub access".split()
+VIEWS = """home overview browse add pages library conversations inbox context jobs log telemetry
+transfer scrub access""".split()
 
 
 def furnish(memory: Lukasa, workspace: str, texts: list[str]) -> list[str]:

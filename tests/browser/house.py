@@ -113,7 +113,7 @@ def open_house(browser: Browser, folder: Path) -> Iterator[House]:
                 context = browser.new_context()
                 page = context.new_page()
                 page.goto(told["link"])
-                expect(page.get_by_role("heading", name="Overview", exact=True)).to_be_visible()
+                expect(page.get_by_role("heading", name="What Lukasa knows")).to_be_visible()
                 state, address = context.storage_state(), page.url
                 context.close()
                 yield House(browser, told["url"], told["link"], state, memory, address)

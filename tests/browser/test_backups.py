@@ -88,5 +88,5 @@ def test_a_workspace_is_renamed_merged_and_removed(house: House, visit: Visit) -
     expect(button).to_be_disabled()
     visit.page.get_by_label("Digest of the removal").fill(visit.page.locator("code.digest").inner_text())
     button.click()
-    expect(visit.heading("Overview")).to_be_visible()
+    expect(visit.page.get_by_role("button", name="Workspace main")).to_be_visible()
     assert [info.name for info in house.memory.workspaces()] == ["main"]

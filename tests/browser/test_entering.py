@@ -42,24 +42,68 @@ def test_workspaces_are_switched(house: House, visit: Visit) -> None:
     house.main.put("workspace", "Only main knows the lighthouse")
     visit.go("browse")
     visit.says("lighthouse")
-    visit.page.get_by_label("Workspace", exact=True).select_option("empty")
-    expect(visit.page).to_have_url(house.at("browse", "empty"))
+    visit.press("Workspace main")
+    visit.page.get_by_role("link", name="empty").click()
+    expect(visit.page).to_have_url(house.at("home", "empty"))
+    visit.go("browse", "empty")
     visit.says("This tier has no entries yet.")
     expect(visit.main()).not_to_contain_text("lighthouse")
-    visit.go("overview", "empty")
-    visit.says("No entries yet")
-    visit.page.get_by_role("link", name="Add the first entry").click()
+    visit.page.get_by_role("link", name="Remember").click()
     expect(visit.heading("Add an entry")).to_be_visible()
+
+
+def test_a_new_workspace_needs_no_reload(house: House, visit: Visit) -> None:
+    """U5: made here, or by an agent meanwhile: it is in the list, and its address opens."""
+    visit.go("home")
+    house.memory.workspace("made by an agent")
+    visit.press("Workspace main")
+    expect(visit.page.get_by_role("link", name="made by an agent")).to_be_visible()
+    visit.press("New workspace …")
+    visit.page.get_by_role("dialog").get_by_label("Name").fill("payments")
+    visit.page.get_by_role("dialog").get_by_role("button", name="Create").click()
+    expect(visit.heading("What Lukasa knows about payments")).to_be_visible()
+    assert house.memory.existing("payments").census() == []
+    house.memory.workspace("later still")
+    visit.go("home", "later still")
+    expect(visit.heading("What Lukasa knows about later still")).to_be_visible()
+
+
+def test_a_workspace_that_is_there_already_is_not_made_again(house: House) -> None:
+    """U5: the dialog stays, and says so."""
+    with visiting(house, calm=False) as visit:
+        visit.go("home")
+        visit.press("Workspace main")
+        visit.press("New workspace …")
+        dialog = visit.page.get_by_role("dialog")
+        dialog.get_by_label("Name").fill("main")
+        dialog.get_by_role("button", name="Create").click()
+        expect(dialog.get_by_role("alert")).to_contain_text("'main' exists already")
+
+
+def test_the_page_opens_on_the_workspace_in_use(house: House) -> None:
+    """U5: the one that was written last, for a browser that is new here; then the one that it showed last."""
+    house.memory.workspace("aardvark").put("workspace", "Aardvarks dig at night")
+    house.memory.workspace("zebra").put("workspace", "Zebras stand in the shade")
+    with visiting(house) as visit:
+        visit.go("home")
+        visit.page.evaluate("localStorage.clear()")  # as a browser that was never here
+        visit.page.goto("about:blank")
+        visit.page.goto(house.url)
+        expect(visit.heading("What Lukasa knows about zebra")).to_be_visible()
+        visit.go("home", "aardvark")
+        visit.page.goto("about:blank")
+        visit.page.goto(house.url)
+        expect(visit.heading("What Lukasa knows about aardvark")).to_be_visible()
 
 
 def test_an_unknown_workspace_or_view_says_so(visit: Visit) -> None:
     """U5: and leads back to one that is there."""
-    visit.go("overview", "nowhere")
+    visit.go("home", "nowhere")
     visit.says("There is no workspace “nowhere”.")
     visit.go("unknown")
     visit.says("There is no such view.")
     visit.page.get_by_role("link", name="Go to ").click()
-    expect(visit.heading("Overview")).to_be_visible()
+    expect(visit.heading("What Lukasa knows")).to_be_visible()
 
 
 def test_a_server_that_is_gone_is_told_with_what_to_do(house: House) -> None:
@@ -67,6 +111,6 @@ def test_a_server_that_is_gone_is_told_with_what_to_do(house: House) -> None:
     with visiting(house, calm=False) as visit:
         visit.go("telemetry")
         visit.page.route("**/v1/**", lambda route: route.abort())
-        visit.page.get_by_role("link", name="Jobs").click()
+        visit.page.get_by_role("link", name="Activity").click()
         visit.says("The server did not answer.")
         visit.says("lukasa serve")

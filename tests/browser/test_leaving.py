@@ -11,10 +11,10 @@ def test_signing_out_ends_the_session(house: House) -> None:
     """U5: the cookie opens nothing afterwards, also in another tab."""
     with visiting(house, signed_in=False, calm=False) as visit:
         visit.page.context.add_cookies(house.state["cookies"])
-        visit.go("overview")
+        visit.go("home")
         other = visit.page.context.new_page()
-        other.goto(house.at("overview"))
-        expect(other.get_by_role("heading", name="Overview", exact=True)).to_be_visible()
+        other.goto(house.at("home"))
+        expect(other.get_by_role("heading", name="What Lukasa knows")).to_be_visible()
         visit.press("Sign out")
         expect(visit.heading("This page needs a link")).to_be_visible()
         other.reload()

@@ -98,7 +98,7 @@ def test_signed_out_can_be_read_too(house: House, shots: Path) -> None:
 
 def test_the_keyboard_reaches_everything(visit: Visit) -> None:
     """U5: a link past the navigation comes first, focus can be seen, and every view is a press of Enter away."""
-    visit.go("overview")
+    visit.go("home")
     keys = visit.page.keyboard
     visit.page.evaluate("document.activeElement.blur()")
     visit.page.locator("body").evaluate(
@@ -110,13 +110,13 @@ def test_the_keyboard_reaches_everything(visit: Visit) -> None:
     expect(skip).to_be_in_viewport()
     keys.press("Enter")
     expect(visit.page.locator("main")).to_be_focused()
-    link = visit.page.get_by_role("link", name="Jobs", exact=True)
+    link = visit.page.get_by_role("link", name="Activity", exact=True)
     link.focus()
     visit.page.evaluate("dispatchEvent(new HashChangeEvent('hashchange'))")  # as late as it may come
     expect(link).to_be_focused()
     assert visit.page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
     keys.press("Enter")
-    expect(visit.heading("Jobs").first).to_be_visible()
+    expect(visit.heading("Event log").first).to_be_visible()
 
 
 def test_a_dialog_keeps_the_focus_and_gives_it_back(house: House, visit: Visit) -> None:
@@ -139,8 +139,8 @@ def test_a_dialog_keeps_the_focus_and_gives_it_back(house: House, visit: Visit) 
 def test_a_phone_has_a_menu(house: House) -> None:
     """U5: folded away at 375 pixels, and back with a press."""
     with visiting(house, size=PHONE) as visit:
-        visit.go("overview")
-        link = visit.page.get_by_role("link", name="Event log")
+        visit.go("home")
+        link = visit.page.get_by_role("link", name="Activity")
         expect(link).to_be_hidden()
         visit.press("Menu")
         expect(visit.button("Menu")).to_have_attribute("aria-expanded", "true")

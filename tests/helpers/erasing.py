@@ -69,8 +69,8 @@ def furnish(world: Workspace, folder: Path, people: list[str], entries: int) -> 
         shown = (Shown(first.id, 1, 9),)
         world.ctx.local.disclose(Disclosure(world.ctx.now, "scribe", "mcp", "stdio", "", "", "read", 9, shown))
         items = (ItemAddress(("guests", str(n)), "who"), ItemAddress(("guests", str(n)), "table"))
-        texts = (f"{name} eats no nuts", f"Table {n} is near the door")
-        puts = [PutItem(at, {"text": text}, None, (("", text),)) for at, text in zip(items, texts, strict=True)]
+        kept = (f"{name} eats no nuts", f"Table {n} is near the door")
+        puts = [PutItem(at, {"text": text}, None, (("", text),)) for at, text in zip(items, kept, strict=True)]
         store_items.write(world.ctx, puts, FakeEmbedder())
     for name, other in zip(people[::5], people[1::5], strict=False):
         world.put("workspace", f"{name} and {other} rowed home")

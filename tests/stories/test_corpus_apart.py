@@ -16,8 +16,8 @@ from lukasa.model.grant import Capability
 from lukasa.ports import ToolCall
 from lukasa.service.admin.access import Credential
 from lukasa.surfaces.api.table import BY_NAME
+from lukasa.surfaces.api.toolbox import Toolbox
 from lukasa.surfaces.api.verb import perform
-from lukasa.surfaces.langgraph.toolkit import Toolbox
 from tests.fakes import FakeEmbedder
 
 WORDS = "amber birch cedar delta ember fjord grove haven isle juniper kelp larch".split()

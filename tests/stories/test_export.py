@@ -352,7 +352,7 @@ def test_what_a_killed_import_left_can_be_cleared(lived: Path, tmp_path: Path, e
     """H4: nobody has to finish an import: one command removes what came in, and what is in use stays."""
     out, here = tmp_path / "out.jsonl", shell(tmp_path / "here")
     with Lukasa.open(lived, database="", embedder="none") as memory:
-        memory.export(out, **({} if args else {"workspace": "novel"}))
+        memory.export(out, workspace=None if args else "novel")
     if not args:
         here.put("In use")
     assert killed(here, "rows", 3, "import", str(out))

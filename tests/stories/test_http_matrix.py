@@ -270,6 +270,7 @@ EXAMPLES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "grant_list": ({}, {}),
     "grant_create": ({}, {"name": "{fresh}", "workspaces": ["novel"]}),
     "grant_revoke": ({"id": "{grant}"}, {}),
+    "workspace_create": ({}, {"name": "made {fresh}"}),
     "workspace_rename": ({}, {"name": "novel"}),
     "workspace_merge_plan": ({}, {"into": "other"}),
     "workspace_merge": ({}, {"into": "other", "confirm": "{merge}"}),

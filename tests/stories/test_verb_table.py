@@ -19,9 +19,9 @@ from lukasa.ports import ToolCall
 from lukasa.service.sessions.session import begin
 from lukasa.service.workspace import Workspace
 from lukasa.surfaces.api.table import BY_NAME, VERBS
+from lukasa.surfaces.api.toolbox import Toolbox
 from lukasa.surfaces.api.verb import Call, SessionAnswer, SessionTool, SessionTurn, Verb, VerbInput, VerbOutput
 from lukasa.surfaces.http.openapi import document
-from lukasa.surfaces.langgraph.toolkit import Toolbox
 from lukasa.surfaces.mcp.server import build
 from lukasa.surfaces.mcp.tools import Dispatcher
 from tests.helpers.mcp import lent, session

@@ -14,8 +14,9 @@ from lukasa.model.errors import NotFound, Refused
 from lukasa.ports import ToolCall
 from lukasa.providers.chat.offline import OfflineChat
 from lukasa.spec import preset_text
+from lukasa.surfaces.api.toolbox import Toolbox
 from lukasa.surfaces.langgraph.graph import Agent, Making
-from lukasa.surfaces.langgraph.toolkit import Toolbox, memory_tools
+from lukasa.surfaces.langgraph.toolkit import memory_tools
 from tests.helpers import sessions
 from tests.helpers.talk import agent
 

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from lukasa.read.question import choose_profile, is_about_oneself, named_sources, wanted_answer, without_names
+from lukasa.read.question import (
+    choose_profile,
+    is_about_oneself,
+    named_sources,
+    query_terms,
+    wanted_answer,
+    without_names,
+)
 
 
 @pytest.mark.parametrize(
@@ -87,3 +94,10 @@ def test_the_kind_of_answer(query: str, holding: str, lacking: str) -> None:
 def test_most_questions_want_nothing_in_particular() -> None:
     """R1: other questions expect neither."""
     assert wanted_answer("Who sails the ferry?") is None
+
+
+def test_a_passage_is_asked_with_its_last_words_too() -> None:
+    """R1: a question may be a long passage; what matters may stand at its end."""
+    passage = " ".join(f"matter{n}" for n in range(90))
+    assert query_terms(f"{passage} lighthouse")[-1] == "lighthous"
+    assert len(query_terms(" ".join(f"word{n}" for n in range(1_000)))) == 128

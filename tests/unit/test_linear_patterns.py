@@ -31,7 +31,7 @@ from lukasa.model.secrets import MOST_LINE
 from lukasa.observe import cues, rules
 from lukasa.providers.chat import looking_up, wire
 from lukasa.providers.documents import formats, reading
-from lukasa.read import question
+from lukasa.read import question, times
 from lukasa.write import named_files
 
 SMALL, LARGE = 4_000, 64_000
@@ -64,7 +64,7 @@ _MADE: dict[str, Callable[[], Iterable[tuple[Any, int]]]] = {
     "re.escape(key)": lambda: [(r"`kind`:(.*)", 0)],
     "{form}": lambda: [(pattern.pattern, pattern.flags) for pattern in looking_up._ASKED],
     "{key}": lambda: [(r"^status:.*\n", re.MULTILINE)],
-    "{word}": lambda: [(rf"\b{question._month_pattern(month)}\b", 0) for month in range(1, 13)],
+    "{word}": lambda: [(rf"\b{times._month_pattern(month)}\b", 0) for month in range(1, 13)],
     "_pattern(part)": lambda: [(definitions._pattern(name), 0) for name in ("a", "Settings")],
     "re.escape(name)": lambda: [(r"^([0-9a-f]{40,64}) refs/heads/main$", re.MULTILINE)],
     "re.compile(source)": lambda: [
@@ -77,7 +77,7 @@ _MADE: dict[str, Callable[[], Iterable[tuple[Any, int]]]] = {
     "said": list,  # one property of a request, found by a pattern that is tested
     "self._patterns": list,  # see `_phrases`
     "flags": lambda: [
-        *((pattern, flags) for _, pattern, flags, _ in question._READINGS),
+        *((pattern, flags) for _, pattern, flags, _ in times._READINGS),
         *((value, re.I) for value in vars(question).values() if isinstance(value, str) and value.startswith(r"\b")),
     ],
 }

@@ -18,10 +18,11 @@ from lukasa.model.entry import Access, Document, Entry, Scope, SourceLink
 from lukasa.model.timestamps import micros
 from lukasa.model.values import Kind
 from lukasa.read.fuse import Fusion, Matches, compared, fuse, strengths
-from lukasa.read.question import Span, wanted_answer
+from lukasa.read.question import wanted_answer
 from lukasa.read.rank import Ranked, Ranking, drop_repeats, provenance
 from lukasa.read.rank import rank as rank_cards
 from lukasa.read.signals import Signal, answer, context, keyword, lenders, speaker, structured, time, vector
+from lukasa.read.times import Span
 from lukasa.spec import load_preset
 from lukasa.spec.types import MemorySpec
 from tests.helpers.making import make_entry

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lukasa.read.question import Span, span
+from lukasa.read.times import Span, span
 
 NOW = datetime(2023, 10, 25, 15, 30, tzinfo=UTC)  # a Wednesday
 
@@ -41,6 +41,31 @@ def day(text: str) -> datetime:
         ("Who came last month?", "2023-09-01", "2023-10-01"),
         ("Who came last year?", "2022-01-01", "2023-01-01"),
         ("What was published in 2021?", "2021-01-01", "2022-01-01"),
+        ("What did I do on 21.01.2023?", "2023-01-21", "2023-01-22"),
+        ("What did I do on 1/21/2023?", "2023-01-21", "2023-01-22"),
+        ("What did I do on 21/01/2023?", "2023-01-21", "2023-01-22"),
+        ("Was habe ich am 21.1. gemacht?", "2023-01-21", "2023-01-22"),
+        ("Was geschah am 3. März 2022?", "2022-03-03", "2022-03-04"),
+        ("Was wurde im Mai beschlossen?", "2023-05-01", "2023-06-01"),
+        ("Wer kam vor zwei Wochen?", "2023-10-08", "2023-10-15"),
+        ("Wer kam letzten Dienstag?", "2023-10-24", "2023-10-25"),
+        ("Wer rief gestern an?", "2023-10-24", "2023-10-25"),
+        ("Wer kam letztes Jahr?", "2022-01-01", "2023-01-01"),
+        ("What happened in the first week of 2023?", "2023-01-01", "2023-01-08"),
+        ("What happened in the last week of May?", "2023-05-25", "2023-06-01"),
+        ("Was geschah in der ersten Woche 2023?", "2023-01-01", "2023-01-08"),
+        ("Who came in the second half of 2022?", "2022-07-01", "2023-01-01"),
+        ("Who came in early March 2023?", "2023-03-01", "2023-03-11"),
+        ("Wer kam Ende 2022?", "2022-09-01", "2023-01-01"),
+        ("Who came on the weekend of 3 June?", "2023-06-03", "2023-06-05"),
+        ("What did I read in the week of March 8?", "2023-03-06", "2023-03-13"),
+        ("What did I read between 3 and 5 March 2023?", "2023-03-03", "2023-03-06"),
+        ("What did I read from March to May 2022?", "2022-03-01", "2022-06-01"),
+        ("Was las ich vom 3. bis 5. März 2023?", "2023-03-03", "2023-03-06"),
+        ("What was sold in Q2 2023?", "2023-04-01", "2023-07-01"),
+        ("Was war in KW 12 2023?", "2023-03-20", "2023-03-27"),
+        ("Where were we at Christmas?", "2022-12-24", "2022-12-27"),
+        ("What was built in the 1990s?", "1990-01-01", "2000-01-01"),
     ],
 )
 def test_a_time_is_understood(question: str, start: str, end: str) -> None:
@@ -60,6 +85,10 @@ def test_a_time_is_understood(question: str, start: str, end: str) -> None:
         "What is planned for 3 May 2031?",
         "Who came on 31 June?",
         "Is port 2023 open?",
+        "What is new in 2.1.23?",
+        "Does 1.10.2022.4 fix it?",
+        "What does Ann think about Christmas?",
+        "Who walked from the mill to the bridge?",
         "",
     ],
 )

@@ -310,6 +310,13 @@ export interface CorpusSearchIn {
   documents?: Array<string>;
 }
 
+export interface CreateIn {
+  /** The name of the project. */
+  name: string;
+  /** A shipped memory spec; the default one if left out. */
+  preset?: string | null;
+}
+
 export interface DayOut {
   day: string;
   counts: Record<string, number>;
@@ -1286,13 +1293,6 @@ export interface RenameIn {
   name: string;
 }
 
-export interface RenamedOut {
-  id: string;
-  name: string;
-  preset: string;
-  created_at: string;
-}
-
 export interface ReviewApproveBody {
   /** Why, for the log. */
   reason?: string | null;
@@ -1786,6 +1786,8 @@ export interface WorkspaceOut {
   name: string;
   preset: string;
   created_at: string;
+  /** When it was last written, if `times` asks for it. */
+  written_at: string | null;
 }
 
 export interface WorkspacesOut {
@@ -2301,8 +2303,16 @@ export interface Operations {
   /** List the workspaces of this credential. A workspace is the memory of one project, apart from all others. Needs the capability `read`. */
   workspace_list: {
     input: {
+      /** Also when each was last written. */
+      times?: boolean;
     };
     output: WorkspacesOut;
+  };
+  /** Create a workspace: the memory of one project, apart from all others. Needs the capability `grants`. Only the owner may use it. */
+  workspace_create: {
+    input: {
+    } & CreateIn;
+    output: WorkspaceOut;
   };
   /** List the channels of this credential: topics that several conversations share. Needs the capability `read`. */
   channel_list: {
@@ -2656,7 +2666,7 @@ export interface Operations {
       /** Name or id of a workspace. */
       workspace: string;
     } & RenameIn;
-    output: RenamedOut;
+    output: WorkspaceOut;
   };
   /** Show what a merge of this workspace into another would do. It changes nothing. Needs the capability `grants`. Only the owner may use it. */
   workspace_merge_plan: {
@@ -2784,6 +2794,7 @@ export const ROUTES: { readonly [name in keyof Operations]: readonly [string, st
   feed_remove: ['DELETE', '/v1/workspaces/{workspace}/feeds/{id}', false],
   feed_poll: ['POST', '/v1/workspaces/{workspace}/feeds/poll', false],
   workspace_list: ['GET', '/v1/workspaces', false],
+  workspace_create: ['POST', '/v1/workspaces', false],
   channel_list: ['GET', '/v1/workspaces/{workspace}/channels', false],
   channel_create: ['POST', '/v1/workspaces/{workspace}/channels', false],
   conversation_list: ['GET', '/v1/workspaces/{workspace}/conversations', false],

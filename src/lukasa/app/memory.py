@@ -15,7 +15,7 @@ from lukasa.app.removal import RemovalMethods
 from lukasa.app.settings import DEFAULT_WORKSPACE, Settings
 from lukasa.app.working import WorkMethods
 from lukasa.model.conversation import WorkspaceInfo
-from lukasa.model.errors import NotFound
+from lukasa.model.errors import Conflict, NotFound
 from lukasa.model.values import Origin, Trust
 from lukasa.ports import Clock, Embedder, SystemClock
 from lukasa.providers.embed import EmbedderStatus
@@ -78,6 +78,12 @@ class Lukasa(BackupMethods, RemovalMethods, WorkMethods):
         elif preset is not None or spec is not None:
             self._same_spec(info, preset, spec)
         return Workspace(self._open_context(info))
+
+    def create_workspace(self, name: str, *, preset: str | None = None, spec: str | None = None) -> Workspace:
+        """Create the workspace of that name; Conflict if there is one."""
+        if self._registered(inputs.label(name, "workspace name")) is not None:
+            raise Conflict(f"the workspace {name[:60]!r} exists already", fix="use it, or choose another name")
+        return self.workspace(name, preset=preset, spec=spec)
 
     def existing(self, name: str) -> Workspace:
         """Return the workspace of that name; NotFound if there is none."""

@@ -12,7 +12,8 @@ from lukasa.index.matches import KeywordMatches, VectorMatch
 from lukasa.model.candidate import Candidate
 from lukasa.model.text import PASSAGE, terms
 from lukasa.model.timestamps import HOUR, moment
-from lukasa.read.question import USER, Span
+from lukasa.read.question import USER
+from lukasa.read.times import Span
 
 SHORT, LONG = 400, 800  # characters: up to SHORT a text depends on its adjacent turns, from LONG on it does not
 

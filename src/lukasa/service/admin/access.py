@@ -101,6 +101,7 @@ class Workspaces(Protocol):
 
     def workspaces(self) -> list[WorkspaceInfo]: ...
     def existing(self, name: str) -> Workspace: ...
+    def create_workspace(self, name: str, *, preset: str | None = None) -> Workspace: ...
     @property
     def portable(self) -> Portable: ...
     def rename_workspace(self, name: str, to: str) -> WorkspaceInfo: ...
@@ -262,6 +263,14 @@ class AccessControl(Struct, frozen=True):
     def visible(self, given: Credential) -> list[WorkspaceInfo]:
         """Return the workspaces that a credential may open."""
         return [info for info in self.memory.workspaces() if given.grant is None or info.id in given.grant.workspaces]
+
+    def written_at(self, info: WorkspaceInfo) -> datetime | None:
+        """Return when the workspace was last written: the time of its last event."""
+        if not info.ready:
+            return None
+        store = self.memory.existing(info.name).ctx.local
+        last = store.events(after=store.head()[0] - 1, limit=1)
+        return last[0].at if last else None
 
     def through(self, given: Credential) -> AccessControl:
         """Return this access control with events that name the surface of the credential."""

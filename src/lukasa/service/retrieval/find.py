@@ -24,9 +24,10 @@ from lukasa.model.values import VISIBILITY, Trust, Visibility
 from lukasa.ports import Vector
 from lukasa.read import signals
 from lukasa.read.fuse import Compared, compared, strengths
-from lukasa.read.question import Span, is_about_oneself, named_sources, span, wanted_answer, without_names
+from lukasa.read.question import is_about_oneself, named_sources, wanted_answer, without_names
 from lukasa.read.share import crowded_out
 from lukasa.read.signals import Signal
+from lukasa.read.times import Span, span
 from lukasa.service.call import CallContext
 from lukasa.storage.port import Store
 

@@ -225,7 +225,7 @@ def _persist(
     refused: list[RefusedText] = []
     try:
         distilled = (distil or by_rules_with(world.ctx.embedder))(heard) if heard else Distilled(())
-        facts = tuple(_write_facts(world, conversation, distilled.facts, refused))
+        facts = tuple(write_facts(world, conversation.started_at, distilled.facts, refused))
         summary = _write_summary(world, conversation, heard, distilled, refused)
     except Exception as error:
         _record_failure(world, conversation, error)
@@ -265,30 +265,37 @@ def _summary_tier(world: Workspace) -> str | None:
     return lasting[0].name if lasting else None
 
 
-def _write_facts(
-    world: Workspace, conversation: Conversation, facts: Sequence[Fact], refused: list[RefusedText]
+def write_facts(
+    world: Workspace, since: datetime, facts: Sequence[Fact], refused: list[RefusedText]
 ) -> Iterator[Written]:
-    """Write the missed facts, each tier in one commit. A refused fact is listed, and does not stop the others."""
+    """Write the missed facts, each tier in one commit. A refused fact is listed, and does not stop the others.
+
+    A fact is missed if memory does not hold it, and nobody has retired it `since`.
+    """
     reachable = {tier.name for tier in world.ctx.reachable()}
     batches: dict[tuple[str, Trust], list[Fact]] = {}
     for fact in facts:
         try:
             tier = fact.tier if fact.tier in reachable else durable_tier(world)
-            if not _known(world, conversation, fact.text):
+            if not known(world, since, fact.text):
                 batches.setdefault((tier, fact.trust), []).append(fact)
         except (Refused, InvalidInput) as error:
             refused.append(RefusedText(fact.text, error.code, error.message))
     for (tier, trust), missed in batches.items():
         writer = world.acting(trust=trust)
-        memos = [_memo(world, fact) for fact in missed]
-        try:
-            yield from writer.put_many(tier, memos)
-        except (Refused, InvalidInput):
-            for memo in memos:
-                try:
-                    yield from writer.put_many(tier, [memo])
-                except (Refused, InvalidInput) as error:
-                    refused.append(RefusedText(memo.content, error.code, error.message))
+        yield from write_each(writer, tier, [_memo(world, fact) for fact in missed], refused)
+
+
+def write_each(world: Workspace, tier: str, memos: Sequence[Memo], refused: list[RefusedText]) -> Iterator[Written]:
+    """Write texts in one commit, or, if one of them is refused, each that is not."""
+    try:
+        yield from world.put_many(tier, memos)
+    except (Refused, InvalidInput):
+        for memo in memos:
+            try:
+                yield from world.put_many(tier, [memo])
+            except (Refused, InvalidInput) as error:
+                refused.append(RefusedText(memo.content, error.code, error.message))
 
 
 def _memo(world: Workspace, fact: Fact) -> Memo:
@@ -305,13 +312,13 @@ def _memo(world: Workspace, fact: Fact) -> Memo:
     )
 
 
-def _known(world: Workspace, conversation: Conversation, text: str) -> bool:
-    """Say whether a fact is remembered, or this session retired it: persisting must not bring it back."""
+def known(world: Workspace, since: datetime, text: str) -> bool:
+    """Say whether a text is remembered, or somebody retired it `since`: it must not be brought back."""
     asked = text[: inputs.MAX_QUERY]
     found = world.read(asked, limit=10, held=True, history=True, count=False, rewrite=False, sensitive=True)
     return any(
         _says(redact(hit.entry.content)[0], text)
-        and (VISIBILITY[hit.entry.state] is not Visibility.HISTORY or hit.entry.updated_at >= conversation.started_at)
+        and (VISIBILITY[hit.entry.state] is not Visibility.HISTORY or hit.entry.updated_at >= since)
         for hit in found.hits
         if SUMMARY not in hit.entry.tags
     )

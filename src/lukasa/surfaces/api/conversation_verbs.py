@@ -20,6 +20,7 @@ from lukasa.surfaces.api.shapes import (
     NotesOut,
     PageOut,
     ScopesEndedOut,
+    WorkspaceOut,
     WorkspacesOut,
 )
 from lukasa.surfaces.api.verb import MOST_NUMBER, Call, NoInput, SessionTool, Verb, VerbInput, VerbOutput
@@ -28,8 +29,17 @@ _WORKSPACE = "/workspaces/{workspace}"
 _CONVERSATIONS = f"{_WORKSPACE}/conversations"
 
 
-def workspaces(call: Call, given: NoInput) -> WorkspacesOut:
-    return WorkspacesOut.of({"workspaces": call.access.visible(call.credential)})
+class WorkspacesIn(VerbInput):
+    times: bool = Field(False, description="Also when each was last written.")
+
+
+def workspaces(call: Call, given: WorkspacesIn) -> WorkspacesOut:
+    visible = call.access.visible(call.credential)
+    listed = [WorkspaceOut.of(info) for info in visible]
+    if given.times:
+        for told, info in zip(listed, visible, strict=True):
+            told.written_at = call.access.written_at(info)
+    return WorkspacesOut(workspaces=listed)
 
 
 def channels(call: Call, given: NoInput) -> ChannelsOut:
@@ -120,7 +130,7 @@ CONVERSATIONS_VERBS = (
         Capability.READ,
         "GET",
         "/workspaces",
-        NoInput,
+        WorkspacesIn,
         WorkspacesOut,
         workspaces,
     ),

@@ -385,6 +385,7 @@ class WorkspaceOut(VerbOutput):
     name: str
     preset: str
     created_at: datetime
+    written_at: datetime | None = Field(None, description="When it was last written, if `times` asks for it.")
 
 
 class WorkspacesOut(VerbOutput):

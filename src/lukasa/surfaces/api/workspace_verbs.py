@@ -1,28 +1,26 @@
-"""Verbs about whole workspaces: rename, merge and remove. They are the owner's, and no tools of agents."""
+"""Verbs about whole workspaces: create, rename, merge and remove. They are the owner's, and no tools of agents."""
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 from pydantic import Field
 
 from lukasa.model.grant import Capability
+from lukasa.surfaces.api.shapes import WorkspaceOut
 from lukasa.surfaces.api.verb import Call, NoInput, Verb, VerbInput, VerbOutput
 from lukasa.upkeep.scrub_plan import SHORTEST
 
 _WORKSPACE = "/workspaces/{workspace}"
 
 
+class CreateIn(VerbInput):
+    name: str = Field(description="The name of the project.")
+    preset: str | None = Field(None, description="A shipped memory spec; the default one if left out.")
+
+
 class RenameIn(VerbInput):
     name: str = Field(description="The new name.")
-
-
-class RenamedOut(VerbOutput):
-    id: str
-    name: str
-    preset: str
-    created_at: datetime
 
 
 class MergePlanIn(VerbInput):
@@ -70,8 +68,12 @@ class RemovedOut(VerbOutput):
     swept: bool = Field(description="Whether the files of the database were rewritten as well.")
 
 
-def rename(call: Call, given: RenameIn) -> RenamedOut:
-    return RenamedOut.of(call.access.memory.rename_workspace(call.workspace.name, given.name))
+def create(call: Call, given: CreateIn) -> WorkspaceOut:
+    return WorkspaceOut.of(call.access.memory.create_workspace(given.name, preset=given.preset).ctx.info)
+
+
+def rename(call: Call, given: RenameIn) -> WorkspaceOut:
+    return WorkspaceOut.of(call.access.memory.rename_workspace(call.workspace.name, given.name))
 
 
 def merge_plan(call: Call, given: MergePlanIn) -> MergePlanOut:
@@ -93,13 +95,28 @@ def remove(call: Call, given: RemoveIn) -> RemovedOut:
 
 VERBS = (
     Verb(
+        "workspace_create",
+        "Create a workspace: the memory of one project, apart from all others.",
+        Capability.GRANTS,
+        "POST",
+        "/workspaces",
+        CreateIn,
+        WorkspaceOut,
+        create,
+        mutates=True,
+        owner_only=True,
+        status=201,
+        tool=False,
+        keyed=False,  # a repetition meets the name
+    ),
+    Verb(
         "workspace_rename",
         "Give a workspace another name. Its id, its memory and its grants stay.",
         Capability.GRANTS,
         "POST",
         f"{_WORKSPACE}/rename",
         RenameIn,
-        RenamedOut,
+        WorkspaceOut,
         rename,
         mutates=True,
         owner_only=True,

@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from lukasa.model.conversation import Conversation, Note, WorkspaceInfo
-from lukasa.model.errors import Conflict
 from lukasa.service.sessions.closing import Ended, ScopeEnded
 from lukasa.service.workspace import Workspace
 from lukasa.storage.port import Census
@@ -63,9 +62,7 @@ def workspace_create(cli: Invocation, name: str, preset: str | None, file: str |
     if preset is not None and file is not None:
         raise click.UsageError("give --preset or --spec, not both")
     text = read_text(file) if file is not None else None
-    if any(info.name == name for info in cli.memory.workspaces()):
-        raise Conflict(f"the workspace {name[:60]!r} exists already", fix="use it with -w, or choose another name")
-    made = cli.memory.workspace(name, preset=preset, spec=text)
+    made = cli.memory.create_workspace(name, preset=preset, spec=text)
     told = [
         line(good("created "), made.name, dim(f"  spec {made.spec.name}, id {made.id}")),
         line(dim(f"  use it with `lukasa -w {made.name} …`")),

@@ -38,8 +38,9 @@ from lukasa.service.sessions.distill import Distil, Turn
 from lukasa.service.sessions.refine import Refine
 from lukasa.service.sessions.session import Persisted
 from lukasa.service.workspace import Workspace
+from lukasa.surfaces.api.toolbox import Toolbox
 from lukasa.surfaces.api.verb import SessionTurn
-from lukasa.surfaces.langgraph.toolkit import Toolbox, context_node, last_said, listed, text_of
+from lukasa.surfaces.langgraph.toolkit import context_node, last_said, listed, text_of
 
 ROUNDS = 8
 REMEMBERED_MESSAGES = 60

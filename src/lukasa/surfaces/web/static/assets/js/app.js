@@ -1,36 +1,19 @@
-// The frame of the page: sign-in, workspace, navigation. Each view is a module, loaded at its first visit.
-import { at, enter, get, leave, resume } from "./api.js";
+// The page: sign-in, the workspaces, and the view of an address. Each view is a module, loaded at its first visit.
+import { at, enter, get, resume } from "./api.js";
 import { h, put } from "./dom.js";
-import { loading, problem, select, toast } from "./parts.js";
+import { address, createWorkspace, frame, out, paintScheme, tabBar } from "./frame.js";
+import { loading, problem } from "./parts.js";
+import { VIEWS, title } from "./views.js";
 
-const VIEWS = {
-  overview: ["Overview", "Memory"],
-  browse: ["Browse and search", "Memory"],
-  add: ["Add an entry", "Memory"],
-  pages: ["Pages", "Memory"],
-  library: ["Library", "Memory"],
-  conversations: ["Conversations", "Memory"],
-  inbox: ["Review inbox", "Use"],
-  context: ["Context preview", "Use"],
-  jobs: ["Jobs", "System"],
-  log: ["Event log", "System"],
-  telemetry: ["Telemetry", "System"],
-  transfer: ["Export and import", "System"],
-  backups: ["Backups", "System"],
-  workspace: ["This workspace", "System"],
-  scrub: ["Scrub and erase", "System"],
-  access: ["Access", "System"],
-  entry: ["Entry", ""],
-};
 const main = document.getElementById("main");
-const top = document.getElementById("top");
+const frames = ["bar", "side"].map((id) => document.getElementById(id));
 let workspaces = [];
 let shown = 0;
 let leaving = [];
+const world = { workspaces: () => workspaces, renew, go, out };
 
 addEventListener("hashchange", () => route());
-addEventListener("signed-out", () => signedOut("Your session has ended."));
-addEventListener("counts", (event) => count({ ...counts, ...event.detail }));
+addEventListener("signed-out", (event) => signedOut(event.detail || "Your session has ended."));
 start();
 
 async function start() {
@@ -41,7 +24,7 @@ async function start() {
       history.replaceState(null, "", location.pathname); // the code works once; keep it out of the browser's history
       await enter(code);
     } else await resume();
-    workspaces = (await get("/v1/workspaces")).workspaces;
+    await renew();
   } catch (error) {
     if (error.status && error.status < 500) return signedOut(code ? error.message : "");
     return put(main, problem(error));
@@ -50,10 +33,22 @@ async function start() {
   route();
 }
 
+/** Ask for the workspaces again: an agent or a terminal may have made one since. */
+async function renew() {
+  workspaces = (await get("/v1/workspaces", { times: true })).workspaces;
+}
+
+/** Return the workspace to open without a name: the one that this browser showed last, or else was written last. */
+function usual() {
+  const last = workspaces.find((one) => one.name === localStorage.getItem("workspace"));
+  const written = [...workspaces].sort((a, b) => (b.written_at ?? "").localeCompare(a.written_at ?? ""));
+  return last ?? written[0] ?? null;
+}
+
 function signedOut(why) {
   document.body.classList.add("out");
   document.title = "Lukasa: signed out";
-  put(top);
+  for (const one of frames) put(one);
   put(
     main,
     h(
@@ -83,16 +78,18 @@ function signedOut(why) {
 async function route() {
   const [path, search = ""] = location.hash.replace(/^#\/?/, "").split("?");
   if (path === "main") return skipped();
-  const [w = "", view = "overview", ...args] = path.split("/").map(decodeURIComponent);
-  const place = workspaces.find((one) => one.name === w) ?? (w ? null : workspaces[0]);
-  if (!w && place) return go(place.name, view);
+  const [w = "", view = "home", ...args] = path.split("/").map(decodeURIComponent);
+  if (w && !workspaces.some((one) => one.name === w)) await renew().catch(() => {});
+  const place = workspaces.find((one) => one.name === w) ?? (w ? null : usual());
+  if (!w && place) return location.replace(address(place.name, view));
   for (const undo of leaving.splice(0)) undo();
   if (!place || !VIEWS[view]) return lost(w, place);
+  localStorage.setItem("workspace", place.name);
   const turn = ++shown;
-  frame(place.name, view);
+  frame(world, place.name, view);
   main.setAttribute("aria-busy", "true");
   put(main, loading());
-  document.title = `${VIEWS[view][0]} · ${place.name} · Lukasa`;
+  document.title = `${title(view)} · ${place.name} · Lukasa`;
   const page = {
     w: place.name,
     api: at(place.name),
@@ -101,14 +98,15 @@ async function route() {
     workspaces,
     go: (to, ...more) => go(place.name, to, ...more),
     leaving: (undo) => leaving.push(undo),
-    link: (to, ...more) => hash(place.name, to, ...more),
+    link: (to, ...more) => address(place.name, to, ...more),
   };
+  const around = (drawn) => [tabBar(place.name, view), drawn];
   try {
     const { show } = await import(`./views/${view}.js`);
     const drawn = await show(page);
-    if (turn === shown) arrive(drawn);
+    if (turn === shown) arrive(around(drawn));
   } catch (error) {
-    if (turn === shown && error.name !== "AbortError") arrive([h("h1", null, VIEWS[view][0]), problem(error)]);
+    if (turn === shown && error.name !== "AbortError") arrive(around([h("h1", null, title(view)), problem(error)]));
   }
 }
 
@@ -128,7 +126,7 @@ function arrive(drawn) {
   settle();
   const first =
     document.activeElement === document.body ||
-    top.contains(document.activeElement) ||
+    frames.some((one) => one.contains(document.activeElement)) ||
     main.contains(document.activeElement);
   put(main, drawn);
   scrollTo(0, 0);
@@ -136,158 +134,34 @@ function arrive(drawn) {
 }
 
 function lost(w, place) {
-  frame(place?.name ?? workspaces[0]?.name ?? "", "");
+  const other = place ?? usual();
+  frame(world, other?.name ?? "", "");
   settle();
+  if (!workspaces.length) return put(main, first());
   put(
     main,
     h(
       "div",
       { class: "empty" },
       h("h1", null, "Not found"),
-      h(
-        "p",
-        null,
-        place
-          ? "There is no such view."
-          : workspaces.length
-            ? `There is no workspace “${w}”.`
-            : "There is no workspace yet. Create one with: lukasa workspace create NAME",
-      ),
-      workspaces.length
-        ? h("a", { class: "button", href: hash(workspaces[0].name, "overview") }, `Go to ${workspaces[0].name}`)
-        : null,
+      h("p", null, place ? "There is no such view." : `There is no workspace “${w}”.`),
+      h("a", { class: "button first", href: address(other.name, "home") }, `Go to ${other.name}`),
     ),
   );
 }
 
-const hash = (...parts) => {
-  const query = parts.at(-1) instanceof URLSearchParams ? `?${parts.pop()}` : "";
-  return `#/${parts.map(encodeURIComponent).join("/")}${query}`;
-};
+/** Return what somebody sees who has no workspace yet. */
+const first = () =>
+  h(
+    "div",
+    { class: "empty" },
+    h("h1", null, "A memory for your agents"),
+    h("p", null, "A workspace is the memory of one project. Make the first one; agents find it by the folder they work in."),
+    h("button", { class: "first", onclick: () => createWorkspace(world) }, "Create a workspace"),
+  );
+
 function go(...parts) {
-  const to = hash(...parts);
+  const to = address(...parts);
   if (location.hash === to) route();
   else location.hash = to;
-}
-
-function frame(w, view) {
-  const picker = select(
-    workspaces.map((one) => one.name),
-    w,
-    {
-      "aria-label": "Workspace",
-      onchange: () => go(picker.value, VIEWS[view] && view !== "entry" ? view : "overview"),
-    },
-  );
-  const toggle = h(
-    "button",
-    {
-      class: "menu small",
-      "aria-expanded": "false",
-      "aria-controls": "fold",
-      onclick: () => toggle.setAttribute("aria-expanded", String(top.classList.toggle("open"))),
-    },
-    "Menu",
-  );
-  top.classList.remove("open");
-  const groups = Map.groupBy(
-    Object.entries(VIEWS).filter(([, [, group]]) => group),
-    ([, [, group]]) => group,
-  );
-  put(
-    top,
-    h(
-      "div",
-      { class: "bar" },
-      h("a", { class: "brand", href: hash(w, "overview") }, h("img", { src: "/assets/icon.svg", alt: "" }), "Lukasa"),
-      toggle,
-    ),
-    h(
-      "div",
-      { class: "fold", id: "fold" },
-      picker,
-      h(
-        "nav",
-        { class: "main", "aria-label": "Views" },
-        [...groups].map(([group, views]) =>
-          h(
-            "div",
-            null,
-            h("div", { class: "group", id: `g-${group}` }, group),
-            h(
-              "ul",
-              { "aria-labelledby": `g-${group}` },
-              views.map(([name, [title]]) =>
-                h(
-                  "li",
-                  null,
-                  h(
-                    "a",
-                    { href: hash(w, name), "aria-current": name === view ? "page" : null },
-                    title,
-                    name === "inbox" ? h("span", { class: "count", id: "waiting", hidden: true }) : null,
-                  ),
-                ),
-              ),
-            ),
-          ),
-        ),
-      ),
-      h("div", { class: "foot" }, schemes(), h("button", { class: "small", onclick: out }, "Sign out")),
-    ),
-  );
-  count(counts);
-  if (counts.of !== w && w) wait(w);
-}
-
-/** Show the number of items in the inbox. Views with a newer number send it as an event. */
-async function wait(w) {
-  count({ waiting: 0, of: w });
-  try {
-    const seen = await at(w).get("overview");
-    if (counts.of === w) count({ waiting: seen.held + seen.proposals + seen.rivals + seen.submissions, of: w });
-  } catch {
-    return; // the view itself shows the error
-  }
-}
-
-let counts = { waiting: 0, of: "" };
-function count(known) {
-  counts = known;
-  const node = document.getElementById("waiting");
-  if (!node) return;
-  node.hidden = !known.waiting;
-  put(node, known.waiting, h("span", { class: "away" }, " waiting"));
-}
-
-async function out() {
-  try {
-    await leave();
-  } catch (error) {
-    if (error.status !== 401) return toast(error.message);
-  }
-  signedOut("You have signed out.");
-}
-
-function schemes() {
-  const control = select(
-    [
-      ["", "System colours"],
-      ["light", "Light"],
-      ["dark", "Dark"],
-    ],
-    localStorage.getItem("scheme") ?? "",
-    {
-      "aria-label": "Colour scheme",
-      onchange: () => {
-        localStorage.setItem("scheme", control.value);
-        paintScheme();
-      },
-    },
-  );
-  return control;
-}
-
-function paintScheme() {
-  document.documentElement.dataset.scheme = localStorage.getItem("scheme") ?? "";
 }

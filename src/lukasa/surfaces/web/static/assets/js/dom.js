@@ -8,6 +8,11 @@ export function h(tag, props, ...children) {
   return dress(document.createElement(tag), props, children);
 }
 
+/** An element of a drawing, as h makes elements. */
+export function svg(tag, props, ...children) {
+  return dress(document.createElementNS(SVG, tag), props, children);
+}
+
 function dress(node, props, children) {
   for (const [name, value] of Object.entries(props ?? {})) {
     if (value === null || value === undefined || value === false) continue;

@@ -1,5 +1,24 @@
-// The building blocks of views: times, badges, problems, empty states, dialogs, toasts.
-import { drawing, h, put } from "./dom.js";
+// The building blocks of views. Use these before you make another:
+//
+//   head(title, lead, ...actions)      the title of a view (serif), one sentence, its buttons
+//   panel(title, {more}, ...children)  a card with a heading, and a link to more of the same
+//   faces(page, list)   (faces.js)     memories with their face: words, who said it with the quotation, where it
+//                                      holds, what it cites, authority; `face` is one row, `bead` the dot of its tier
+//   tone(tier)          (faces.js)     the class t0 … t4 that sets --tier, the colour of a tier
+//   chip(text, detail, href)           a name to click, with a word about it; put them into ul.chips
+//   toast(text, {label, run})          what just happened; undoable(text, undo) is one with Undo, for ten seconds
+//   ask(title, build), confirm(…)      dialogs; `doing(where, work)` is the handler of any button that asks the server
+//   empty(title, text, ...actions)     an empty state: what will be here, and the button that begins it
+//   later(load, draw)                  a part that loads on its own; problem(error) if it cannot
+//   spark(values, label)               a small bar chart; chart(load, caption) a large one from the server
+//   dropdown(label, props, build)      a menu that a button opens
+//   command(text), copyId(id)          a command, or an id, behind a copy button; no id is ever shown as a name
+//   plural(count, one, many?)          “1 memory”, “12 memories”
+//   explain()           (terms.js)     the one place that says what tier, curator, held … mean
+//
+// Tokens (base.css): distances --s1 … --s7, type --f-xs … --f-xxl, --serif for titles and large numbers only;
+// --accent for what one can press; --good, --warn, --bad for how a thing stands; --tier-0 … --tier-4 for tiers.
+import { drawing, h, put, svg } from "./dom.js";
 
 const STEPS = [
   ["year", 31536000],
@@ -31,10 +50,6 @@ export const number = (value, digits = 3) =>
     : Number(value) !== 0 && Math.abs(value) < 0.001
       ? Number(value).toExponential(1)
       : Number(value).toLocaleString(undefined, { maximumFractionDigits: digits });
-
-/** A count with its word: 1 entry, 2 entries. */
-export const many = (count, word) =>
-  `${number(count, 0)} ${count === 1 ? word : /[^aeiou]y$/.test(word) ? `${word.slice(0, -1)}ies` : `${word}s`}`;
 
 const TONES = {
   active: "good",
@@ -199,6 +214,7 @@ export function confirm(title, text, label, tone = "first") {
   ]);
 }
 
+/** Say what just happened. With an action it stays ten seconds, and while the pointer or the focus is on it. */
 export function toast(text, action) {
   const node = h(
     "div",
@@ -218,8 +234,102 @@ export function toast(text, action) {
         )
       : null,
   );
+  let timer = 0;
+  const stay = () => clearTimeout(timer);
+  const fade = () => {
+    stay();
+    timer = setTimeout(() => node.remove(), action ? 10000 : 5000);
+  };
+  for (const [name, does] of Object.entries({ pointerenter: stay, focusin: stay, pointerleave: fade, focusout: fade }))
+    node.addEventListener(name, does);
   document.getElementById("toasts").append(node);
-  setTimeout(() => node.remove(), action ? 9000 : 5000);
+  fade();
+}
+
+/** Say what just happened, with Undo for ten seconds. */
+export const undoable = (text, undo) =>
+  toast(text, {
+    label: "Undo",
+    run: async () => {
+      try {
+        await undo();
+      } catch (error) {
+        toast(error.message);
+      }
+    },
+  });
+
+/** Return a card with a heading. `more` stands at its right: a link to all of it. */
+export const panel = (title, { more = null, ...props } = {}, ...children) =>
+  h("section", { class: "panel", ...props }, h("header", null, h("h2", null, title), more), children);
+
+export const chip = (text, detail, href) =>
+  h(href ? "a" : "span", { class: "chip", href }, text, detail ? h("span", null, detail) : null);
+
+export const plural = (count, one, many = one.endsWith("y") ? `${one.slice(0, -1)}ies` : `${one}s`) =>
+  `${number(count, 0)} ${count === 1 ? one : many}`;
+
+/** Return a button that opens a menu. `build(close)` returns what is in it, each time it opens. */
+export function dropdown(label, props, build) {
+  const inside = h("div", { class: "popup", hidden: true });
+  const button = h("button", { "aria-expanded": "false", ...props, onclick: () => (inside.hidden ? open() : close()) }, label, " ▾");
+  const place = h("div", { class: "drop-down" }, button, inside);
+  const away = (event) => place.contains(event.target) || close();
+  const close = () => {
+    inside.hidden = true;
+    button.setAttribute("aria-expanded", "false");
+    document.removeEventListener("click", away);
+  };
+  const open = async () => {
+    put(inside, await build(close));
+    inside.hidden = false;
+    button.setAttribute("aria-expanded", "true");
+    document.addEventListener("click", away);
+    inside.querySelector("a, button")?.focus();
+  };
+  place.addEventListener("keydown", (event) => {
+    if (inside.hidden) return;
+    const items = [...inside.querySelectorAll("a, button")];
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (event.key === "Escape") close(), button.focus();
+    else if (step) items.at((items.indexOf(document.activeElement) + step) % items.length).focus();
+    else return;
+    event.preventDefault();
+  });
+  return place;
+}
+
+const copied = (text) =>
+  navigator.clipboard.writeText(text).then(
+    () => toast("Copied."),
+    () => toast("The browser does not let this page copy."),
+  );
+
+/** Return a command with a button that copies it. */
+export const command = (text) =>
+  h(
+    "div",
+    { class: "command" },
+    h("code", null, text),
+    h("button", { class: "small", "aria-label": `Copy: ${text}`, onclick: () => copied(text) }, "Copy"),
+  );
+
+export const copyId = (id) =>
+  h("button", { class: "plain small copy", type: "button", title: id, onclick: () => copied(id) }, "Copy id");
+
+/** Draw numbers as small bars, the last at the right. */
+export function spark(values, label) {
+  const most = Math.max(1, ...values);
+  const step = 100 / values.length;
+  return svg(
+    "svg",
+    { class: "spark", viewBox: "0 0 100 40", preserveAspectRatio: "none", role: "img", "aria-label": label },
+    values.map((value, i) => {
+      const tall = value ? Math.max(3, (38 * value) / most) : 1.5;
+      const where = { x: (i * step + step * 0.14).toFixed(1), y: (40 - tall).toFixed(1), height: tall.toFixed(1) };
+      return svg("rect", { ...where, width: (step * 0.72).toFixed(1), rx: 1, class: value ? null : "none" });
+    }),
+  );
 }
 
 export function table(heads, rows, { numeric = [], name } = {}) {

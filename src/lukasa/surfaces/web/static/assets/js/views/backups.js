@@ -1,7 +1,7 @@
 // Backups: make them, list and check them, apply erasures to older ones, and the command that brings one back.
 import { get, post } from "../api.js";
 import { h, put } from "../dom.js";
-import { badge, doing, empty, facts, field, head, later, many, notice, number, problem, table, time } from "../parts.js";
+import { badge, command, doing, empty, facts, field, head, later, notice, number, plural, table, time } from "../parts.js";
 
 const KEPT = "backup-folder"; // the browser remembers the folder that was used last
 
@@ -89,8 +89,8 @@ function made(done) {
     h(
       "p",
       null,
-      `${many(done.entries, "entry")} and ${many(done.events, "event")} of ${many(done.stores, "store")}; ${bytes(done.written)} new, all backups there take ${bytes(done.size)}.`,
-      done.removed.length ? ` ${many(done.removed.length, "older backup")} went, which no rule keeps.` : "",
+      `${plural(done.entries, "entry")} and ${plural(done.events, "event")} of ${plural(done.stores, "store")}; ${bytes(done.written)} new, all backups there take ${bytes(done.size)}.`,
+      done.removed.length ? ` ${plural(done.removed.length, "older backup")} went, which no rule keeps.` : "",
     ),
     purged,
     done.findings.map((finding) => h("p", null, finding)),
@@ -111,7 +111,7 @@ function kept(folder, said) {
         ? h(
             "section",
             { class: "panel stack" },
-            h("h2", null, many(backups.length, "backup")),
+            h("h2", null, plural(backups.length, "backup")),
             table(
               ["Made", "State", "Entries", "Events", "Files", "Bring it back"],
               backups.map((one) => [
@@ -163,37 +163,16 @@ function checking(folder) {
 
 /** Nothing that runs can be overwritten, so a terminal brings memory back, into an empty place. */
 function back(folder, one) {
-  const command = `lukasa --data NEW-FOLDER restore ${quoted(folder)} --at ${one.at}`;
+  const line = `lukasa --data NEW-FOLDER restore ${quoted(folder)} --at ${one.at}`;
   return h(
     "section",
     { class: "panel stack" },
     h("h2", null, "Bring it back"),
     h("p", null, "A restore never overwrites: it goes into an empty place. Run this in a terminal of that machine, with a folder that is new:"),
-    h("pre", null, h("code", null, command)),
-    h("div", null, copying(command)),
+    command(line),
     facts({ Workspaces: one.workspaces.join(", "), Made: stamp(one.at) }),
     h("p", { class: "quiet" }, "With --dry-run it only shows which backup that is; with --database it goes into PostgreSQL."),
   );
-}
-
-function copying(text) {
-  const said = h("span", { class: "quiet", role: "status" });
-  const button = h(
-    "button",
-    {
-      class: "small",
-      onclick: async () => {
-        try {
-          await navigator.clipboard.writeText(text);
-          put(said, " Copied.");
-        } catch {
-          put(said, problem(new Error("The browser did not allow it: select the text instead.")));
-        }
-      },
-    },
-    "Copy",
-  );
-  return h("span", null, button, said);
 }
 
 const quoted = (text) => (/^[\w./@:+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);

@@ -22,7 +22,7 @@ export async function show(page) {
   page.leaving(() => document.removeEventListener("keydown", keys));
   return [
     head(
-      "Review inbox",
+      "Waiting for you",
       "Agents do not get held entries and proposals until you approve them, and nothing goes from memory into a document without you. Of two entries about one thing they get the later one first. Nothing you decide is final: you can bring everything back.",
     ),
     h(

@@ -10,8 +10,8 @@ export async function show(page) {
   const total = seen.tiers.reduce((sum, tier) => sum + all(tier), 0);
   return [
     head(
-      "Overview",
-      `The memory of workspace “${page.w}”, and what it shares with your other workspaces.`,
+      "Numbers",
+      `The memory of ${page.w} by tier, how it grew, and the work behind it.`,
       h("a", { class: "button first", href: page.link("add") }, "Add an entry"),
       h("a", { class: "button", href: page.link("browse") }, "Search"),
     ),

@@ -2,7 +2,7 @@
 // shows what it would change.
 import { stream, upload } from "../api.js";
 import { h, put } from "../dom.js";
-import { badge, doing, field, head, many, notice, number, select, table, time } from "../parts.js";
+import { badge, doing, field, head, notice, number, plural, select, table, time } from "../parts.js";
 
 const OUTCOMES = [
   ["new", "New"],
@@ -144,12 +144,12 @@ function brought(page, file, shown) {
           name: "What is in the file",
         })
       : h("p", { class: "quiet" }, "There is nothing to import in it."),
-    shown.secrets ? notice("warn", `${many(shown.secrets, "secret")} in it: a mark stands in the place of each.`) : null,
+    shown.secrets ? notice("warn", `${plural(shown.secrets, "secret")} in it: a mark stands in the place of each.`) : null,
     shown.skipped.length
       ? h(
           "details",
           null,
-          h("summary", null, `${many(shown.passed_over, "thing")} passed over`),
+          h("summary", null, `${plural(shown.passed_over, "thing")} passed over`),
           h("ul", { class: "list small" }, shown.skipped.map((one) => h("li", null, h("code", null, one.file), ` ${one.reason}`))),
         )
       : null,

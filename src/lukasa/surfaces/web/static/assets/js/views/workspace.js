@@ -1,6 +1,6 @@
 // This workspace: give it another name, merge it into another one, or remove it for good after a plan.
 import { h, put } from "../dom.js";
-import { doing, empty, field, head, many, notice, number, select, table } from "../parts.js";
+import { doing, empty, field, head, notice, number, plural, select, table } from "../parts.js";
 
 const TYPED = 12;
 const OUTCOMES = [
@@ -19,8 +19,8 @@ export async function show(page) {
 }
 
 /** Show a workspace; the page reads its list of workspaces anew. */
-function enter(name, view = "overview") {
-  location.hash = `#/${encodeURIComponent(name)}/${view}`;
+function enter(name) {
+  location.hash = `#/${encodeURIComponent(name)}/workspace`;
   location.reload();
 }
 
@@ -33,7 +33,7 @@ function renaming(page) {
       class: "stack",
       onsubmit: doing(said, async () => {
         const done = await page.api.post("rename", { name: name.value.trim() });
-        enter(done.name, "workspace");
+        enter(done.name);
       }),
     },
     field("New name", name, "Its memory, its links and its grants stay. Commands name it with -w from then on."),
@@ -76,7 +76,7 @@ function merge(page, into, plan) {
       ? table(["What", ...OUTCOMES.map(([, label]) => label)], rows, { numeric: [1, 2, 3, 4], name: `What becomes of ${page.w}` })
       : h("p", { class: "quiet" }, "There is nothing to merge."),
     plan.done
-      ? h("p", null, h("a", { href: `#/${encodeURIComponent(into)}/overview` }, `Go to ${into}`))
+      ? h("p", null, h("a", { href: `#/${encodeURIComponent(into)}/home` }, `Go to ${into}`))
       : rows.length
         ? h(
             "div",
@@ -131,7 +131,7 @@ function removal(page, plan) {
     "div",
     { class: "stack" },
     rows.length ? table(["What", "How many"], rows, { numeric: [1], name: "What would be removed" }) : null,
-    plan.files ? h("p", null, `${many(plan.files, "file")} beside it.`) : null,
+    plan.files ? h("p", null, `${plural(plan.files, "file")} beside it.`) : null,
     plan.grants.length ? notice("warn", `These grants lose it: ${plan.grants.join(", ")}.`) : null,
     h(
       "form",
