@@ -2,7 +2,7 @@
 // shows what it would change.
 import { stream, upload } from "../api.js";
 import { h, put } from "../dom.js";
-import { badge, doing, field, head, notice, number, plural, select, table, time } from "../parts.js";
+import { badge, command, doing, field, head, notice, number, plural, select, table, time } from "../parts.js";
 
 const OUTCOMES = [
   ["new", "New"],
@@ -96,7 +96,7 @@ function dropping(content, input, changed) {
 }
 
 const UNDERSTOOD =
-  "ChatGPT and Claude.ai (the zip as downloaded), Claude Code and Codex sessions, mem0, the MCP memory server, LangGraph stores, Letta, Zep and Graphiti episodes, Cursor rules, AGENTS.md, CLAUDE.md and MEMORY.md, Obsidian and basic-memory (a zip of the folder).";
+  "ChatGPT and Claude.ai (the zip as downloaded), one session of Claude Code or Codex, mem0 (its JSON or history.db), the MCP memory server, LangGraph stores, Letta, Zep and Graphiti episodes, Cursor rules, AGENTS.md, CLAUDE.md, MEMORY.md, Obsidian and basic-memory (a zip of the folder).";
 
 /** What another program remembers: a dry run with counts and samples, then the import, with its progress. */
 function past(page) {
@@ -115,7 +115,8 @@ function past(page) {
       }),
     },
     dropping(field("File or zip of another program", input, "Choose one, or drop it here."), input, () => put(said)),
-    h("p", { class: "quiet small" }, `Understood: ${UNDERSTOOD}`),
+    h("p", { class: "quiet small" }, `Understood: ${UNDERSTOOD} Whole folders, such as all sessions of an agent, come in from a terminal:`),
+    command("lukasa import ~/.claude --dry-run"),
     h("div", null, h("button", null, "Show what is in it")),
   );
   return h("section", { class: "panel stack" }, h("h2", null, `Bring your past into ${page.w}`), form, said);
