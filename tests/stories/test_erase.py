@@ -207,6 +207,24 @@ def test_a_shell_plans_erases_and_lists_receipts(tmp_path: Path) -> None:
     assert holding(shell.data, NAME) == []
 
 
+def test_a_workspace_or_the_account_alone_is_removed(tmp_path: Path) -> None:
+    """B5: `erase --workspace W` and `erase --account` plan and do what the commands for removal do."""
+    shell = Shell(tmp_path / "data")
+    shell.run("put", "The harbour stays")
+    shell.run("workspace", "create", "drafts")
+    shell.run("-w", "drafts", "put", f"{NAME} owns a mill")
+    shown = shell.json("erase", "--workspace", "drafts")
+    assert (shown["what"], shown["name"]) == ("workspace", "drafts")
+    shell.run("erase", "--workspace", "drafts", "--confirm", shown["digest"])
+    assert [one["name"] for one in shell.json("workspace", "list")["workspaces"]] == ["main"]
+    assert holding(shell.data, NAME) == []
+    assert "exactly one thing" in shell.fails("erase", code=2)["message"]
+    gone = shell.json("erase", "--account")
+    assert gone["what"] == "account"
+    shell.run("erase", "--account", "--confirm", gone["digest"])
+    assert holding(shell.data, "harbour") == []
+
+
 # Interruptions
 
 

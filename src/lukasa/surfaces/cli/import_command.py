@@ -21,7 +21,7 @@ from lukasa.surfaces.cli.export_commands import TRUSTS, clear_import, import_exp
 from lukasa.surfaces.cli.invocation import Invocation, pass_invocation
 from lukasa.surfaces.cli.lines import when
 from lukasa.surfaces.cli.options import CliCommand
-from lukasa.surfaces.cli.output import Line, bad, brief, colourful, dim, good, line, table, title, warn
+from lukasa.surfaces.cli.output import Line, bad, brief, colourful, dim, good, line, many, table, title, warn
 
 OWN = "lukasa"
 _OBSERVED = ("observations_extracted", "allowed", "held", "discarded", "deduped")
@@ -190,7 +190,7 @@ def _told(done: Brought, observed: Counter[str], failed: list[str], pending: int
         yield line(warn(f"  {done.secrets:,} secrets in memories were replaced by marks"))
     if observed:
         found, allowed = observed["observations_extracted"], observed["allowed"]
-        yield line(good("observed "), f"{found:,} facts found, {allowed:,} stored, {observed['held']:,} held")
+        yield line(good("observed "), f"{many(found, 'fact')} found, {allowed:,} stored, {observed['held']:,} held")
     if pending:
         yield line(dim(f"  {pending:,} conversations wait to be observed: `lukasa worker` does that"))
     for reason in failed[:_MOST_SHOWN]:
