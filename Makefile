@@ -15,7 +15,7 @@ CREWAI := .venv-crewai
 POSTGRES ?= .postgres
 
 .DEFAULT_GOAL := help
-.PHONY: help run run-postgres tour recording outputs docs install model browser node test check frameworks format torture bench bench-latency bench-server bench-offline bench-quality bench-nearest bench-write bench-meaning bench-speed bench-postgres bench-scale bench-attack bench-corpus bench-verify bench-move bench-langgraph conformance clean
+.PHONY: help run run-postgres tour recording outputs docs install model browser node test check frameworks format torture bench bench-latency bench-server bench-offline bench-quality bench-own bench-nearest bench-write bench-meaning bench-speed bench-postgres bench-scale bench-attack bench-corpus bench-verify bench-move bench-langgraph conformance clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -120,6 +120,9 @@ bench-offline: install model ## When the responder without a model quotes a memo
 
 bench-quality: install model $(PEERS)/.ready ## Retrieval quality beside peers, into bench/RESULTS.md (TALKS=folder FACTS=folder UNSEEN=folder)
 	@$(BIN)/python -m bench.quality --talks $(TALKS) --facts $(FACTS) $(if $(UNSEEN),--unseen $(UNSEEN)) --peers $(PEERS)/bin/python --results bench/RESULTS.md
+
+bench-own: install model ## A diary, notes, exact tokens, other languages and two hops, into bench/RESULTS.md (FACTS=folder)
+	@$(BIN)/python -m bench.own_results $(if $(wildcard $(FACTS)),--facts $(FACTS)) --results bench/RESULTS.md
 
 $(PEERS)/.ready: bench/requirements-peers.txt
 	@echo "Setting up $(PEERS) for the peers (once) ..."

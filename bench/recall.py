@@ -67,7 +67,9 @@ def _at_once(session: Sequence[Turn]) -> Iterator[list[Turn]]:
         yield from (turns[at : at + BATCH] for at in range(0, len(turns), BATCH))
 
 
-def ranking(data: Dataset, recipe: Recipe, embedder: Embedder | None, database: str = "") -> Ranking:
+def ranking(
+    data: Dataset, recipe: Recipe, embedder: Embedder | None, database: str = "", second: Embedder | None = None
+) -> Ranking:
     """Each scope is a workspace, each session a conversation, each turn an entry by its speaker at its time; or as the
     recipe has it. Memory is in a folder, or in a new account of a PostgreSQL database."""
     clock = TurnClock()
@@ -79,6 +81,7 @@ def ranking(data: Dataset, recipe: Recipe, embedder: Embedder | None, database: 
             database=database,
             account=place if database else None,
             embedder=(embedder if recipe.model else None) or "none",
+            second_embedder=second if recipe.model else None,
             clock=clock,
         ) as memory,
     ):

@@ -34,7 +34,7 @@ def registered(monkeypatch: pytest.MonkeyPatch, memory: Lukasa, phase: str, step
     names: Any = (*SIGNALS, step.name)
     monkeypatch.setattr(sections, "SIGNALS", names)
     monkeypatch.setattr(find, phase, (*getattr(find, phase), step))
-    text = preset_text("default").replace('"context"]', f'"context", "{step.name}"]', 1)
+    text = preset_text("default").replace('"links"]', f'"links", "{step.name}"]', 1)
     return memory.workspace("own", spec=text)
 
 
@@ -62,3 +62,29 @@ def test_a_new_signal_brings_candidates(memory: Lukasa, monkeypatch: pytest.Monk
 def test_every_signal_of_a_spec_is_registered() -> None:
     """R1, P1: each name that a spec may use has a step, and each step has a name that a spec may use."""
     assert {step.name for step in (*find.BRING, *find.WEIGH)} == set(SIGNALS)
+
+
+def test_an_id_in_the_question_decides(world: Workspace) -> None:
+    """R1: of notes that differ in one token, the one with the token of the question is first."""
+    notes = {
+        f"E{n}": world.put("workspace", f"billing failed with E{n} after the deploy").id for n in range(4100, 4130)
+    }
+    for code in ("E4101", "E4117", "E4129"):
+        assert world.read(f"What about error {code}?", count=False)[0].id == notes[code]
+    assert world.read("Is version 1.2.3 out?", count=False, profile="balanced") is not None
+
+
+def test_an_earlier_value_that_the_question_names_is_first(world: Workspace) -> None:
+    """R1, P5: the question names the old value, so the old entry is the answer, and the new one comes after it."""
+    world.put("workspace", "The gateway listens on port 60158")
+    world.put("workspace", "The gateway listens on port 32504")
+    assert "60158" in world.read("What listens on 60158?", count=False)[0].content
+    assert "32504" in world.read("On which port does the gateway listen?", count=False)[0].content
+
+
+def test_a_number_that_is_part_of_another_is_not_the_same(world: Workspace) -> None:
+    """R1: 4.2 is not 4.2.1, and E41 is not E411."""
+    right = world.put("workspace", "tinder 4.2 was quick").id
+    for other in ("tinder 4.2.1 was quick and quick", "tinder 14.2 was quick", "tinder 4.21 was quick, so quick"):
+        world.put("workspace", other)
+    assert world.read("How was tinder 4.2 in use?", count=False)[0].id == right

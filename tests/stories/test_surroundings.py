@@ -160,11 +160,35 @@ def test_when_asks_for_a_time(world: Workspace) -> None:
     without, dated = talk(
         world,
         ("Ada", "The ferry to Tern island was painted green"),
-        ("Ada", "The ferry to Tern island was painted last weekend"),
+        ("Tom", "The ferry to Tern island was painted last weekend"),
     )
     question = "When was the ferry to Tern island painted?"
     assert world.read(question, limit=2, count=False)[0].id == dated
     assert factor(world, question, dated, "answer") > factor(world, question, without, "answer")
+
+
+def test_a_diary_is_no_conversation(memory: Lukasa, clock: FixedClock) -> None:
+    """R1, R8: entries of one person on different days lend each other nothing, and a time in one is no answer."""
+    world = memory.workspace("diary")
+    at = world.at(conversation=world.start().id)
+    days = [
+        "I painted the ferry to Tern island",
+        "I slept until ten and saw the painted ferry",
+        "Rain since last weekend",
+    ]
+    ids = []
+    for text in days:
+        ids.append(at.put("workspace", text, kind="episodic", source="user").id)
+        clock.time += timedelta(days=1)
+    question = "When was the ferry to Tern island painted?"
+    assert world.read(question, count=False)[0].id == ids[0]
+    assert [borrowed(world, question, id) for id in ids] == [0, 0, 0]
+    assert all(
+        c.share == 0
+        for h in world.read(question, count=False)
+        for c in h.score.match.contributions
+        if c.signal == "answer"
+    )
 
 
 def test_a_fact_does_not_borrow_from_its_neighbour(world: Workspace) -> None:

@@ -7,6 +7,7 @@ import pytest
 from lukasa.read.question import (
     choose_profile,
     is_about_oneself,
+    literals,
     named_sources,
     query_terms,
     wanted_answer,
@@ -101,3 +102,25 @@ def test_a_passage_is_asked_with_its_last_words_too() -> None:
     passage = " ".join(f"matter{n}" for n in range(90))
     assert query_terms(f"{passage} lighthouse")[-1] == "lighthous"
     assert len(query_terms(" ".join(f"word{n}" for n in range(1_000)))) == 128
+
+
+@pytest.mark.parametrize(
+    ("question", "found"),
+    [
+        ("What about error E4711?", ("e4711",)),
+        ("Which setting lives in src/app/main.py?", ("src/app/main.py",)),
+        ("What broke with tinder 4.29.13?", ("4.29.13",)),
+        ('Who said "never on a falling tide"?', ("never on a falling tide",)),
+        ("Wer sagte „niemals bei Ebbe“?", ("niemals bei ebbe",)),
+        ("What is OPS-512 about?", ("ops-512",)),
+        ("Who runs on port 60158?", ("60158",)),
+        ("Where is ParserError raised?", ("parsererror",)),
+        ("Why was 51592e3fd0's change reverted?", ("51592e3fd0",)),
+        ("What did 2 of us do in 2023, on the 3rd at 10am?", ()),
+        ("What did Ann's sister-in-law say?", ()),
+        ("", ()),
+    ],
+)
+def test_literals_are_what_must_be_held_letter_by_letter(question: str, found: tuple[str, ...]) -> None:
+    """R1: ids, codes, paths, versions, numbers and quotations; small numbers, years and times are none."""
+    assert literals(question) == found

@@ -31,7 +31,7 @@ from lukasa.model.secrets import MOST_LINE
 from lukasa.observe import cues, rules
 from lukasa.providers.chat import looking_up, wire
 from lukasa.providers.documents import formats, reading
-from lukasa.read import question, times
+from lukasa.read import question, signals, times
 from lukasa.write import named_files
 
 SMALL, LARGE = 4_000, 64_000
@@ -63,6 +63,7 @@ _MADE: dict[str, Callable[[], Iterable[tuple[Any, int]]]] = {
     "join(every)": lambda: [(erasure._bytes(("Ines Marlow",)).pattern, re.I)],
     "re.escape(key)": lambda: [(r"`kind`:(.*)", 0)],
     "{form}": lambda: [(pattern.pattern, pattern.flags) for pattern in looking_up._ASKED],
+    "re.escape(literal)": lambda: [(signals._whole(one).pattern, 0) for one in ("e4711", "src/app.py", "a b")],
     "{key}": lambda: [(r"^status:.*\n", re.MULTILINE)],
     "{word}": lambda: [(rf"\b{times._month_pattern(month)}\b", 0) for month in range(1, 13)],
     "_pattern(part)": lambda: [(definitions._pattern(name), 0) for name in ("a", "Settings")],

@@ -347,10 +347,11 @@ def test_an_answer_in_a_conversation_may_be_worded_as_a_fact() -> None:
 
 
 def test_a_conversation_is_one_occasion_however_long() -> None:
-    """R1: neighbours of one conversation belong together though hours lie between them."""
-    entries = {
-        id: candidate_of(replace(episode(id, minutes=m), conversation="c")) for id, m in (("match", 0), ("other", 300))
-    }
+    """R1: what another speaker says in the conversation hours later belongs to it; one's own words of later may not."""
+    said = [replace(episode(id, minutes=m), conversation="c") for id, m in (("match", 0), ("other", 300))]
+    entries = {one.id: candidate_of(one) for one in said}
+    assert not context({"match": 2.0}, {"match": {"other": 1}}, entries).scores
+    entries["other"] = candidate_of(replace(said[1], source="Ada"))
     assert context({"match": 2.0}, {"match": {"other": 1}}, entries).scores
 
 

@@ -41,6 +41,7 @@ class Lukasa(BackupMethods, RemovalMethods, WorkMethods):
         database: str | None = None,
         account: str | None = None,
         embedder: Embedder | str | None = None,
+        second_embedder: Embedder | None = None,
         clock: Clock | None = None,
         surface: str = "library",
         transport: str = "in-process",
@@ -52,7 +53,8 @@ class Lukasa(BackupMethods, RemovalMethods, WorkMethods):
         """Open memory in a folder (the platform's data folder by default), creating it on first use.
 
         With `database`, the URL of a PostgreSQL database, memory is there, in an `account` of that name; the folder
-        keeps what are files. `embedder` is a setting ("auto", "none", "folder:…") or an embedder of your own.
+        keeps what are files. `embedder` is a setting ("auto", "none", "folder:…") or an embedder of your own;
+        `second_embedder` is one beside your own, for the signal `multilingual`.
         `in_memory` keeps everything in this process and writes no file. `chat` is a language model of your own, instead
         of the setting's. `project` is a folder of the project at hand, whose files entries may cite; by default that of
         LUKASA_PROJECT, or none.
@@ -63,7 +65,9 @@ class Lukasa(BackupMethods, RemovalMethods, WorkMethods):
         given = None if isinstance(embedder, str) else embedder
         origin = Origin(principal or _user(), surface, transport, Trust.AUTHOR)
         time = clock or SystemClock()
-        return cls(settings, embedder=given, clock=time, origin=origin, in_memory=in_memory, chat=chat)
+        return cls(
+            settings, embedder=given, second=second_embedder, clock=time, origin=origin, in_memory=in_memory, chat=chat
+        )
 
     def workspace(
         self, name: str = DEFAULT_WORKSPACE, *, preset: str | None = None, spec: str | None = None

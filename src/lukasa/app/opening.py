@@ -23,6 +23,7 @@ from lukasa.app.outside import (
     open_curated_file,
     past_reader,
     shared_embedder,
+    shared_second,
     split,
     transcripts,
     web,
@@ -73,6 +74,7 @@ class OpenMemory:
         settings: Settings,
         *,
         embedder: Embedder | None,
+        second: Embedder | None = None,
         clock: Clock,
         origin: Origin,
         in_memory: bool = False,
@@ -80,7 +82,7 @@ class OpenMemory:
     ) -> None:
         self.settings = settings
         self._chat = chat
-        self._embedder = embedder
+        self._embedder, self._second = embedder, second
         self._clock = clock
         self._origin = origin
         self._in_memory = in_memory
@@ -211,6 +213,7 @@ class OpenMemory:
             local=self._stores[info.id],
             account=self._account,
             embedder=self._embedder_for(spec),
+            second=self._second_for(spec),
             clock=self._clock,
             origin=self._origin,
             transcripts=transcripts,
@@ -241,8 +244,18 @@ class OpenMemory:
             return None
         if self._embedder is not None:
             return self._embedder
-        setting = self.settings.embedder if self.settings.embedder != "auto" else spec.backend.embedder
-        return shared_embedder(setting, self.settings.models)
+        return shared_embedder(self._setting_for(spec), self.settings.models)
+
+    def _second_for(self, spec: MemorySpec) -> Embedder | None:
+        """Return the second embedder, if the spec has a signal for it and it is given or belongs to the first one."""
+        if "multilingual" not in spec.retrieval.signals or self._embedder_for(spec) is None:
+            return None
+        if self._embedder is not None:
+            return self._second
+        return shared_second(self._setting_for(spec), self.settings.models)
+
+    def _setting_for(self, spec: MemorySpec) -> str:
+        return self.settings.embedder if self.settings.embedder != "auto" else spec.backend.embedder
 
     def _open_account(self) -> Store:
         if self._in_memory:

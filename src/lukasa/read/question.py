@@ -31,6 +31,27 @@ _SOME_NUMBER = (
 )
 
 
+_QUOTED = r"""["“”„«»`]([^"“”„«»`\n]{3,120})["“”«»`]"""
+_CLOSING, _OPENING = ".,;:!?)]}>\"'’”“«»`", "([{<\"'’“”„«»`"
+_LITERAL = r"\d|(?<=\w)[/\\_@#=]+(?=\w)|^[/~.]+/\w|(?<=\w)(?:::|\.)(?=[^\W\d])|(?<=[a-z])[A-Z]"
+_ORDINARY = r"\d{1,2}|(?:19|20)\d\d|\d{1,2}(?:st|nd|rd|th|am|pm|\.)|\d{1,2}:\d\d|[A-Za-z.]{1,4}\.?"
+
+
+def literals(query: str) -> tuple[str, ...]:
+    """The parts of a question that an entry must hold letter by letter: ids, codes, paths, versions, numbers, quotes.
+
+    Small numbers, years and times of the day are said of many things and are none.
+    """
+    quoted = _compiled(_QUOTED, 0)
+    found = [part.strip() for part in quoted.findall(query)]
+    sought, ordinary = _compiled(_LITERAL, 0), _compiled(_ORDINARY, 0)
+    for word in quoted.sub(" ", query).split():
+        bare = _POSSESSIVE.sub("", word).rstrip(_CLOSING).lstrip(_OPENING)
+        if len(bare) > 1 and sought.search(bare) and not ordinary.fullmatch(bare):
+            found.append(bare)
+    return tuple(dict.fromkeys(part.casefold() for part in found))[:8]
+
+
 MOST_TERMS = 128  # of a question; a long passage may be the question
 
 

@@ -29,6 +29,7 @@ class Signal(NamedTuple):
     scores: Mapping[str, float]
     own_scale: bool = False
     least: float = 0.0
+    factor: float = 1.0  # how much of its weight counts for this question
 
     def ranks(self) -> dict[str, int]:
         """Ranks by score; equal scores share a rank."""
@@ -79,6 +80,15 @@ def vector(neighbours: Sequence[VectorMatch], floor: float, limit: int | None = 
     return Signal("vector", scores, least=min(scores.values()) if cut else floor)
 
 
+KNOWN = 0.5  # share of a question's words in memory from which the second model adds little
+
+
+def multilingual(neighbours: Sequence[VectorMatch], floor: float, limit: int, unknown: float) -> Signal:
+    """Cosines of the model for other languages. It counts by how many words of the question are `unknown` to memory."""
+    near = vector(neighbours, floor, limit)
+    return near._replace(name="multilingual", factor=min(1.0, unknown / KNOWN))
+
+
 def structured(candidates: Iterable[Candidate], query_terms: Sequence[str], *, sources: bool = True) -> Signal:
     """The share of question terms that name an entry's tags, category, kind or, with `sources`, its source."""
     asked = frozenset(query_terms)
@@ -102,6 +112,27 @@ def _labels(candidate: Candidate, sources: bool) -> set[str]:
 @lru_cache(maxsize=4096)
 def _label_terms(label: str) -> frozenset[str]:
     return frozenset(terms(label))
+
+
+FEW = 3  # entries that may hold a literal before it says less: a rare one decides, a common one does not
+
+
+def exact(literals: Sequence[str], texts: Mapping[str, str]) -> Signal:
+    """The share of the question's literals that a text holds, letter by letter. What many texts hold counts less."""
+    folded = {id: text.casefold() for id, text in texts.items()} if literals else {}
+    scores: dict[str, float] = {}
+    for literal in literals:
+        pattern = _whole(literal)
+        holders = [id for id, text in folded.items() if literal in text and pattern.search(text)]
+        for id in holders:
+            scores[id] = scores.get(id, 0.0) + min(1.0, FEW / len(holders)) / len(literals)
+    return Signal("exact", scores, own_scale=True)
+
+
+@lru_cache(maxsize=256)
+def _whole(literal: str) -> re.Pattern[str]:
+    """A literal that is no part of a longer word, number or path."""
+    return re.compile(rf"(?<![\w]){re.escape(literal)}(?!\w|[.,/-]\d)")
 
 
 def speaker(candidates: Iterable[Candidate], named: Collection[str], oneself: bool) -> Signal:
@@ -152,6 +183,24 @@ AFTER, BEFORE = 0.5, 0.3  # the shares lent to an entry after the match, and to 
 TOGETHER = HOUR // 2  # without a named conversation, entries written within this time belong together
 
 
+def conversational(adjacent: Mapping[str, Mapping[str, int]], candidates: Mapping[str, Candidate]) -> bool:
+    """Whether the entries around the strongest matches are a talk: told soon after one another, by several speakers.
+
+    A diary, notes or facts are none: there, entries before and after are about something else.
+    """
+    pairs = talks = told = 0
+    for lender, others in adjacent.items():
+        for id, steps in others.items():
+            other = candidates.get(id)
+            if other is None or abs(steps) != 1 or lender not in candidates:
+                continue
+            pairs += 1
+            soon = abs(other.created_at - candidates[lender].created_at) <= TOGETHER
+            talks += soon and other.said and other.chars <= LONG
+            told += other.source != candidates[lender].source
+    return pairs > 0 and 2 * talks >= pairs and 4 * told >= pairs
+
+
 def lenders(strengths: Mapping[str, float], candidates: Mapping[str, Candidate]) -> list[str]:
     """The candidates whose adjacent turns are fetched: matching lines of talks, the best first."""
     strong = [
@@ -181,7 +230,8 @@ def context(
             other = candidates.get(id)
             if other is None or other.filed:
                 continue
-            if talk or (other.said and early <= other.created_at <= late):
+            together = early <= other.created_at <= late
+            if (talk and (together or other.source != candidate.source)) or (other.said and together):
                 lent = after if steps > 0 else before
                 scores[id] = scores.get(id, 0.0) + (lent if other.chars <= SHORT else lent * leaning(other))
     return Signal("context", {id: score for id, score in scores.items() if score > 0}, own_scale=True)

@@ -17,7 +17,16 @@ from msgspec.structs import force_setattr, replace
 
 from lukasa.model.conversation import WorkspaceInfo
 from lukasa.model.entry import Entry, Scope
-from lukasa.model.errors import Conflict, Damaged, InvalidInput, InvalidScope, LukasaError, NotFound, Refused
+from lukasa.model.errors import (
+    Conflict,
+    Damaged,
+    EmbedderError,
+    InvalidInput,
+    InvalidScope,
+    LukasaError,
+    NotFound,
+    Refused,
+)
 from lukasa.model.events import Actor
 from lukasa.model.ids import parse_id
 from lukasa.model.secrets import MARK, redact, redact_all
@@ -48,7 +57,7 @@ from lukasa.service.instrument import running
 from lukasa.service.sight import Sight
 from lukasa.spec.taxonomy import Taxonomy, load_taxonomy
 from lukasa.spec.types import SURFACES, TALK_KEYS, SanitizationGate, Tier
-from lukasa.storage.operations import Operation, Transaction
+from lukasa.storage.operations import Embedding, Operation, SaveEmbedding, SaveEntry, Transaction
 from lukasa.storage.port import Store
 from lukasa.write.transforms import through
 
@@ -65,6 +74,7 @@ class CallContext(Sight, frozen=True, kw_only=True):
     info: WorkspaceInfo
     account: Store
     embedder: Embedder | None
+    second: Embedder | None = None  # a model for other languages beside it
     clock: Clock
     transcripts: Callable[[], TranscriptReader] | None = None  # opened when a session file is read
     past: Callable[[], PastReader] | None = None  # opened when what another program remembers is brought in
@@ -292,13 +302,31 @@ class CallContext(Sight, frozen=True, kw_only=True):
         return self.local
 
     def apply(self, store: Store, *operations: Operation) -> None:
-        """Commit operations in one transaction, together with the telemetry event of the running verb."""
+        """Commit operations in one transaction, together with the telemetry event of the running verb.
+
+        A text that is saved with its vector gets one of the second embedder too; if that one fails, it is backfilled.
+        """
+        operations = (*operations, *self._second_vectors(operations))
         instrument = running(self)
         if instrument is None:
             store.apply(Transaction(self.actor, self.now, operations))
             return
         store.apply(Transaction(self.actor, self.now, (*operations, *instrument.events_for(operations))))
         instrument.committed()
+
+    def _second_vectors(self, operations: Sequence[Operation]) -> list[SaveEmbedding]:
+        saved = [one for one in operations if isinstance(one, SaveEntry) and one.embedding is not None]
+        if self.second is None or not saved:
+            return []
+        try:
+            vectors = self.second.embed_memories([one.entry.content for one in saved])
+        except EmbedderError:
+            return []
+        model = self.second.model
+        return [
+            SaveEmbedding(one.entry.id, one.entry.version, Embedding(model, vector))
+            for one, vector in zip(saved, vectors, strict=True)
+        ]
 
     def refuse(self, store: Store, error: LukasaError, *operations: Operation) -> None:
         """Commit the record of a refusal, together with its telemetry event."""

@@ -28,7 +28,9 @@ BEHAVIOURS: tuple[Primitive, ...] = (
 )
 
 # The words that a spec may use. Any other word would have no effect, so a spec that uses one is refused.
-SignalName = Literal["keyword", "vector", "structured", "speaker", "time", "answer", "context"]
+SignalName = Literal[
+    "keyword", "vector", "multilingual", "structured", "exact", "speaker", "time", "answer", "context", "links"
+]
 SIGNALS: tuple[SignalName, ...] = get_args(SignalName)
 KeptRecords = Literal["log", "decisions"]
 KEPT: tuple[KeptRecords, ...] = get_args(KeptRecords)

