@@ -153,6 +153,31 @@ class Chat(Protocol):
         ...
 
 
+class ModelTrial(Struct, frozen=True):
+    """Whether a model can be used, or what came of one question to it. `host` is where it went; empty if nowhere."""
+
+    name: str
+    works: bool
+    took_ms: float
+    said: str = ""
+    reason: str = ""
+    fix: str = ""
+    host: str = ""
+
+
+class ModelsInUse(Struct, frozen=True):
+    """The models that the settings name, what they may use in a day, and where memory is. No key is part of it."""
+
+    chat_setting: str
+    chat: ModelTrial
+    embedder_setting: str
+    embedder: ModelTrial
+    tokens_a_day: int | None
+    cost_a_day: float | None
+    data: str
+    database: str
+
+
 @runtime_checkable
 class EmbeddingChat(Protocol):
     """A chat that understands more with an embedder. An agent gives it the embedder of its workspace."""

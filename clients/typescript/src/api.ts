@@ -1,17 +1,12 @@
 // Made by `python -m tools.typescript` from the OpenAPI document. Change the verb table instead.
 
-/** A document with its versions, its source (for the owner) and the entries within sight that rest on it. */
-export interface AboutOut {
-  head: DocumentOut;
-  versions: Array<DocumentOut>;
-  passages: number;
-  source: SourceOut | null;
-  entries: Array<EntryOut>;
-}
-
 export interface AccessOut {
   count: number;
   at: string;
+}
+
+export interface ActivityOut {
+  happened: Array<HappeningOut>;
 }
 
 export interface ActorOut {
@@ -691,6 +686,20 @@ export interface GroundsOut {
   entries: Array<string>;
 }
 
+/** Something that somebody did, once or several times in a row. `did` is an action of the event log, or `given` if an agent got memories for a prompt. */
+export interface HappeningOut {
+  at: string;
+  who: string;
+  surface: string;
+  yours: boolean;
+  did: string;
+  times: number;
+  about: Array<lukasa__surfaces__api__looking_verbs__AboutOut>;
+  memories: number;
+  tokens: number;
+  seq: number;
+}
+
 /** A held entry. `against` lists the entries that it contradicts: `settle` with one of them decides in one step. */
 export interface HeldOut {
   entry: EntryOut;
@@ -769,6 +778,10 @@ export interface JobsOut {
 export interface KeptOut {
   id: string;
   reason: string;
+}
+
+export interface LearnedOut {
+  sentences: Array<SentenceOut>;
 }
 
 export interface LedgerOfShownOut {
@@ -953,6 +966,34 @@ export interface MergePlanOut {
   done: boolean;
 }
 
+/** The models that the environment names, and where memory is. Keys are never part of it. */
+export interface ModelsOut {
+  chat_setting: string;
+  chat: TrialOut;
+  embedder_setting: string;
+  embedder: TrialOut;
+  tokens_a_day: number | null;
+  cost_a_day: number | null;
+  data: string;
+  database: string;
+}
+
+/** Two names, by their keys, and how many entries name both. */
+export interface NameLinkOut {
+  one: string;
+  other: string;
+  entries: number;
+}
+
+/** A person or a thing, and how many entries in recall name it. */
+export interface NameOut {
+  key: string;
+  name: string;
+  kind: string;
+  forms: Array<string>;
+  entries: number;
+}
+
 export interface NamedEditBody {
   /** The whole new text, as markdown. */
   body: string;
@@ -971,6 +1012,18 @@ export interface NamedOut {
   edited_at: string;
   editor: string;
   version: number;
+}
+
+/** Names that texts in recall have, guessed from how they are written: nobody has confirmed them. */
+export interface NamesOut {
+  names: Array<NameOut>;
+  links: Array<NameLinkOut>;
+  people: number;
+  things: number;
+  /** The entries in recall that were looked at. */
+  entries: number;
+  /** There are so many entries that the oldest were not looked at. */
+  cut: boolean;
 }
 
 /** No input. */
@@ -1342,6 +1395,13 @@ export interface RivalsOut {
   quotes: Array<WordsOut>;
 }
 
+/** An entry with its relevance now, and how often it was retrieved. */
+export interface RowOut {
+  entry: EntryOut;
+  relevance: number;
+  reads: number;
+}
+
 export interface RunIn {
   /** The work to do: consolidate, maintain or reflect. */
   kind: "consolidate" | "maintain" | "reflect";
@@ -1419,6 +1479,20 @@ export interface SentOut {
   items: Array<ShownOut>;
 }
 
+/** A sentence of a message that was looked at: kept, held, merged, retired or discarded, and why. */
+export interface SentenceOut {
+  message: string;
+  start: number;
+  end: number;
+  became: string;
+  reason: string;
+  /** Id of the entry; empty if it was discarded. */
+  entry: string;
+  content: string;
+  state: string;
+  tier: string;
+}
+
 /** A group of entries with the same properties: its size, and the number of entries added since the given time. */
 export interface ShareOut {
   tier: string;
@@ -1460,6 +1534,15 @@ export interface SourceOut {
   digest: string;
   read_at: string;
   notes: Array<string>;
+}
+
+/** What a spec decides, in sentences. */
+export interface SpecWordsOut {
+  name: string;
+  title: string;
+  about: string;
+  tiers: Array<TierWordsOut>;
+  sentences: Array<string>;
 }
 
 export interface SpendingOut {
@@ -1598,6 +1681,58 @@ export interface SurveyOut {
   events: number;
 }
 
+export interface TableIn {
+  /** Only entries whose text holds all of these. */
+  words?: string;
+  /** Only the entries with these ids. */
+  ids?: Array<string>;
+  /** Only these; all if left out. */
+  tiers?: Array<string>;
+  /** Only these; all if left out. */
+  kinds?: Array<string>;
+  /** Only these; all but retired entries if left out. */
+  states?: Array<string>;
+  /** Only these; all if left out. */
+  curators?: Array<string>;
+  /** Only these; all if left out. */
+  sources?: Array<string>;
+  /** Only these; all if left out. */
+  categories?: Array<string>;
+  /** Only entries that these wrote. */
+  agents?: Array<string>;
+  /** Only entries that have all of these. */
+  tags?: Array<string>;
+  /** Only entries of this conversation, by id. */
+  conversation?: string;
+  /** Only entries that were learned in this recorded session, by id. */
+  session?: string;
+  /** Only entries that name this person or thing. */
+  name?: string;
+  /** Only entries written at or after this time. */
+  since?: string | null;
+  /** Only entries written before this time. */
+  until?: string | null;
+  /** Also retired entries: forgotten, replaced, archived. */
+  everything?: boolean;
+  /** What to sort by. */
+  sort?: "updated" | "created" | "importance" | "relevance" | "reads" | "text";
+  /** The lowest, oldest or first first. */
+  ascending?: boolean;
+  /** At most this many entries. */
+  limit?: number;
+  /** How many entries to skip. */
+  offset?: number;
+}
+
+/** A page of the table. `facets` counts, for each condition, what passes all the other conditions. */
+export interface TableOut {
+  rows: Array<RowOut>;
+  total: number;
+  /** There are so many entries that the oldest were not looked at. */
+  cut: boolean;
+  facets: Record<string, Record<string, number>>;
+}
+
 export interface TallyOut {
   component: string;
   action: string;
@@ -1615,6 +1750,12 @@ export interface TierCountOut {
   description: string;
   needs: Array<string>;
   states: Record<string, number>;
+}
+
+export interface TierWordsOut {
+  name: string;
+  about: string;
+  sentences: Array<string>;
 }
 
 /** What memory cost in tokens since a time: altogether, by agent, surface, call and day, and for what in vain. */
@@ -1655,6 +1796,8 @@ export interface TranscriptOut {
   observed: number;
   how: string;
   detail: string;
+  /** Entries that it led to, by what became of them: kept, held, retired. Given by the list. */
+  learned: Record<string, number> | null;
 }
 
 export interface TranscriptSaidOut {
@@ -1672,6 +1815,24 @@ export interface TransitionOut {
   at: string;
   cause: string;
   actor: string;
+}
+
+/** Whether a model can be used, or what came of one question to it. */
+export interface TrialOut {
+  name: string;
+  works: boolean;
+  took_ms: number;
+  said: string;
+  reason: string;
+  fix: string;
+  host: string;
+}
+
+export interface TryIn {
+  /** The language model, or the model for search by meaning. */
+  what: "chat" | "embedder";
+  /** A setting to try; the present one if left out. */
+  setting?: string | null;
 }
 
 /** The entries after an undo. `kept` lists the entries that the undo left alone, each with its reason. */
@@ -1806,6 +1967,22 @@ export interface WrittenOut {
   ledger: Array<VerdictOut>;
   /** What it cites from now on. */
   cites: Array<string> | null;
+}
+
+/** A document with its versions, its source (for the owner) and the entries within sight that rest on it. */
+export interface lukasa__surfaces__api__corpus_verbs__AboutOut {
+  head: DocumentOut;
+  versions: Array<DocumentOut>;
+  passages: number;
+  source: SourceOut | null;
+  entries: Array<EntryOut>;
+}
+
+/** What something happened to. Its text is empty if it is not here any more. */
+export interface lukasa__surfaces__api__looking_verbs__AboutOut {
+  id: string;
+  kind: string;
+  text: string;
 }
 
 export interface Problem {
@@ -2464,6 +2641,16 @@ export interface Operations {
     };
     output: TranscriptSaidOut;
   };
+  /** Show what became of the sentences of a recorded session: kept, held, merged, retired or discarded, and why. Needs the capability `read`. Only the owner may use it. */
+  transcript_learned: {
+    input: {
+      /** Name or id of a workspace. */
+      workspace: string;
+      /** Id of a transcript. */
+      id: string;
+    };
+    output: LearnedOut;
+  };
   /** Show which entries and pages went into which prompt, newest first: to whom, where, when, for how many tokens. Needs the capability `stats`. Only the owner may use it. */
   memory_shown: {
     input: {
@@ -2563,6 +2750,38 @@ export interface Operations {
     input: {
     } & MarkdownIn;
     output: MarkdownOut;
+  };
+  /** Show all entries of every tier as a table: filtered, sorted, page by page, with counts for each filter. Needs the capability `stats`. Only the owner may use it. */
+  memory_table: {
+    input: {
+      /** Name or id of a workspace. */
+      workspace: string;
+    } & TableIn;
+    output: TableOut;
+  };
+  /** Show the people and things that most entries name, and which of them are named together. Needs the capability `stats`. Only the owner may use it. */
+  name_list: {
+    input: {
+      /** Name or id of a workspace. */
+      workspace: string;
+      /** Only people, or only things. */
+      kind?: "" | "person" | "thing";
+      /** A name: return it, and those that its entries name too. */
+      near?: string;
+      /** At most this many names. */
+      limit?: number;
+    };
+    output: NamesOut;
+  };
+  /** Show what happened lately, newest first: what was written, and what agents were given. Needs the capability `events`. Only the owner may use it. */
+  activity_list: {
+    input: {
+      /** Name or id of a workspace. */
+      workspace: string;
+      /** At most this many. */
+      limit?: number;
+    };
+    output: ActivityOut;
   };
   /** List all grants, also expired and revoked ones. Needs the capability `grants`. Only the owner may use it. */
   grant_list: {
@@ -2744,6 +2963,26 @@ export interface Operations {
     } & BackupCheckIn;
     output: ChecksOut;
   };
+  /** Show which models the settings name and whether they can be used, and where memory is. No key is shown. Needs the capability `grants`. Only the owner may use it. */
+  settings_show: {
+    input: {
+    };
+    output: ModelsOut;
+  };
+  /** Ask a model once and say what came of it. The question goes to the model's provider; nothing is kept. Needs the capability `grants`. Only the owner may use it. */
+  settings_try: {
+    input: {
+    } & TryIn;
+    output: TrialOut;
+  };
+  /** Show what the spec of a workspace decides, in sentences. Needs the capability `read`. Only the owner may use it. */
+  workspace_spec: {
+    input: {
+      /** Name or id of a workspace. */
+      workspace: string;
+    };
+    output: SpecWordsOut;
+  };
 }
 
 /** Method, path, and whether the operation changes something that has a version. */
@@ -2809,6 +3048,7 @@ export const ROUTES: { readonly [name in keyof Operations]: readonly [string, st
   note_clear: ['DELETE', '/v1/workspaces/{workspace}/conversations/{id}/notes/{key}', false],
   transcript_list: ['GET', '/v1/workspaces/{workspace}/transcripts', false],
   transcript_get: ['GET', '/v1/workspaces/{workspace}/transcripts/{id}', false],
+  transcript_learned: ['GET', '/v1/workspaces/{workspace}/transcripts/{id}/learned', false],
   memory_shown: ['GET', '/v1/workspaces/{workspace}/shown', false],
   workspace_tokens: ['GET', '/v1/workspaces/{workspace}/tokens', false],
   workspace_stats: ['GET', '/v1/workspaces/{workspace}/stats', false],
@@ -2818,6 +3058,9 @@ export const ROUTES: { readonly [name in keyof Operations]: readonly [string, st
   workspace_overview: ['GET', '/v1/workspaces/{workspace}/overview', false],
   chart_draw: ['GET', '/v1/workspaces/{workspace}/charts/{name}', false],
   markdown_render: ['POST', '/v1/markdown', false],
+  memory_table: ['POST', '/v1/workspaces/{workspace}/table', false],
+  name_list: ['GET', '/v1/workspaces/{workspace}/names', false],
+  activity_list: ['GET', '/v1/workspaces/{workspace}/activity', false],
   grant_list: ['GET', '/v1/grants', false],
   grant_create: ['POST', '/v1/grants', false],
   grant_revoke: ['DELETE', '/v1/grants/{id}', false],
@@ -2840,4 +3083,7 @@ export const ROUTES: { readonly [name in keyof Operations]: readonly [string, st
   backup_list: ['GET', '/v1/backups', false],
   backup_make: ['POST', '/v1/backups', false],
   backup_check: ['POST', '/v1/backups/check', false],
+  settings_show: ['GET', '/v1/settings', false],
+  settings_try: ['POST', '/v1/settings/try', false],
+  workspace_spec: ['GET', '/v1/workspaces/{workspace}/spec', false],
 };

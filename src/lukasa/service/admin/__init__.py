@@ -6,10 +6,12 @@ from lukasa.model import submodules
 
 __all__ = [
     "access",
+    "activity",
     "backing_up",
     "bookmarks",
     "erasing",
     "expecting",
+    "looking",
     "moving",
     "overview",
     "portable",
@@ -24,10 +26,12 @@ __all__ = [
 if TYPE_CHECKING:
     from lukasa.service.admin import (
         access,
+        activity,
         backing_up,
         bookmarks,
         erasing,
         expecting,
+        looking,
         moving,
         overview,
         portable,

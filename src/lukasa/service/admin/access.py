@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,7 +19,7 @@ from lukasa.model.events import Actor
 from lukasa.model.grant import OWNERS_ALONE, Capability, Grant, Reach, grant_id, matches, new_token, token_digest
 from lukasa.model.ids import new_id
 from lukasa.model.values import SHARED, Origin, Trust
-from lukasa.ports import Clock, Span, no_span
+from lukasa.ports import Clock, ModelsInUse, ModelTrial, Span, no_span
 from lukasa.service import inputs
 from lukasa.service.instrument import running, verb
 from lukasa.service.workspace import Workspace
@@ -101,6 +101,8 @@ class Workspaces(Protocol):
 
     def workspaces(self) -> list[WorkspaceInfo]: ...
     def existing(self, name: str) -> Workspace: ...
+    def models(self) -> ModelsInUse: ...
+    def try_model(self, what: Literal["chat", "embedder"], setting: str | None = None) -> ModelTrial: ...
     def create_workspace(self, name: str, *, preset: str | None = None) -> Workspace: ...
     @property
     def portable(self) -> Portable: ...

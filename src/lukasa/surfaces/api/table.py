@@ -10,9 +10,11 @@ from lukasa.surfaces.api import (
     curation_verbs,
     discovery_verbs,
     erase_verbs,
+    looking_verbs,
     memory_verbs,
     overview_verbs,
     past_verbs,
+    settings_verbs,
     submission_verbs,
     workspace_verbs,
 )
@@ -26,10 +28,12 @@ VERBS: tuple[Verb, ...] = (
     *discovery_verbs.VERBS,
     *conversation_verbs.VERBS,
     *overview_verbs.VERBS,
+    *looking_verbs.VERBS,
     *admin_verbs.VERBS,
     *past_verbs.VERBS,
     *workspace_verbs.VERBS,
     *erase_verbs.VERBS,
     *backup_verbs.VERBS,
+    *settings_verbs.VERBS,
 )
 BY_NAME = {verb.name: verb for verb in VERBS}

@@ -117,11 +117,13 @@ def _plan(shown: ErasurePlan) -> Iterator[Line]:
     for id, actions in shown.kept.items():
         yield line(dim("  stays    "), f"{id}: {', '.join(actions)} rests on it")
     for name, count in shown.files.items():
-        yield line(dim("  file     "), f"{name}: {count} times")
+        yield line(dim("  file     "), f"{name}: {many(count, 'time')}")
     if shown.chats:
         yield line(dim("  chats    "), f"the states of {many(shown.chats, 'chat')} go as a whole")
     for told in shown.recipients:
-        yield line(dim("  shown to "), f"{told.principal}@{told.surface}, {told.times} times, last {when(told.last)}")
+        yield line(
+            dim("  shown to "), f"{told.principal}@{told.surface}, {many(told.times, 'time')}, last {when(told.last)}"
+        )
     for warning in shown.warnings:
         yield line(warn("  ! "), warning)
     for one_place in shown.unreachable:
@@ -138,7 +140,7 @@ def _receipt(one: Receipt) -> Iterator[Line]:
     if one.searched and not one.left:
         yield line("  every file and table was searched: the words are nowhere")
     for place, count in one.left.items():
-        yield line(warn("  ! "), f"{place} still holds the words, {count} times")
+        yield line(warn("  ! "), f"{place} still holds the words, {many(count, 'time')}")
     if not one.searched:
         yield line(warn("  ! "), "the words were not known any more, so the files were rewritten but not searched")
     if not one.swept:
@@ -146,6 +148,6 @@ def _receipt(one: Receipt) -> Iterator[Line]:
     for id, actions in one.kept.items():
         yield line(dim("  stays    "), f"{id}: {', '.join(actions)} rests on it")
     for told in one.recipients:
-        yield line(dim("  shown to "), f"{told['principal']}@{told['surface']}, {told['times']} times")
+        yield line(dim("  shown to "), f"{told['principal']}@{told['surface']}, {many(told['times'], 'time')}")
     for place in one.unreachable:
         yield line(dim("  not reached: "), place)
