@@ -56,6 +56,32 @@ export interface BatchOut {
   written: Array<WrittenOut>;
 }
 
+/** An entry as it was then. `since_then` says what became of it; `now` is what stands in its place today. */
+export interface BelievedOut {
+  entry: EntryOut;
+  since_then: string;
+  now: string;
+  cause: string;
+}
+
+/** The board of 760 by 420. Beads are columns, the oldest first: number n of each list is about bead n. `size` is the relevance of a bead now, and `left` the share that decay has left of it. It was believed from `since` until `until`, if that is not null. `act`: agents may act on it. */
+export interface BoardOut {
+  spots: Array<SpotOut>;
+  apart: number;
+  cut: boolean;
+  id: Array<string>;
+  words: Array<string>;
+  tier: Array<string>;
+  topic: Array<number>;
+  x: Array<number>;
+  y: Array<number>;
+  size: Array<number>;
+  left: Array<number>;
+  act: Array<boolean>;
+  since: Array<string>;
+  until: Array<string | null>;
+}
+
 export interface BookmarkIn {
   /** A name that begins with a letter, such as before-import. */
   name: string;
@@ -85,12 +111,11 @@ export interface CategoryOut {
   taxonomy: string;
 }
 
-/** How a text goes into a document. `place` is a heading, or the passage that is replaced. A list has only the beginning of a long text, and says with `cut` that it does. */
-export interface ChangeOut {
-  how: "whole" | "end" | "under" | "replace";
-  place: string;
-  text: string;
-  cut: boolean;
+export interface ChangesOfDayOut {
+  day: string;
+  learned: number;
+  changed: number;
+  retired: number;
 }
 
 export interface ChannelIn {
@@ -157,7 +182,7 @@ export interface ConfirmationOut {
 export interface ContextIn {
   /** The task at hand; if empty, only what always holds. */
   query?: string;
-  /** Only these tiers; all tiers within reach if left out. */
+  /** Only these levels of memory, such as workspace; all if left out. */
   tiers?: Array<string>;
   /** Channel to search as well, by name or id. */
   channel?: string | null;
@@ -246,6 +271,13 @@ export interface CreateIn {
   name: string;
   /** A shipped memory spec; the default one if left out. */
   preset?: string | null;
+}
+
+export interface DayOfUseOut {
+  day: string;
+  learned: number;
+  used: number;
+  tokens: number;
 }
 
 export interface DayOut {
@@ -500,13 +532,13 @@ export interface EvidenceOut {
 }
 
 export interface ExecuteIn {
-  /** full: a whole tier; keep_named: a tier without its pages; purge_thread: one conversation. */
+  /** full: a whole level of memory; keep_named: without its pages; purge_thread: one conversation. */
   mode: "full" | "keep_named" | "purge_thread";
-  /** Tier to empty; not for purge_thread. */
+  /** Level of memory to empty, such as workspace; not for purge_thread. */
   tier?: string | null;
-  /** Channel, if the tier belongs to one. */
+  /** Channel, if that level belongs to one. */
   channel?: string | null;
-  /** Conversation, if the tier belongs to one, or for purge_thread. */
+  /** Conversation, if that level belongs to one, or for purge_thread. */
   conversation?: string | null;
   /** Digest of the plan, or its first 12 characters. */
   confirm: string;
@@ -562,6 +594,72 @@ export interface GateOut {
   verdict: string;
   confidence: number;
   reason: string;
+}
+
+export interface GatherIn {
+  /** Your question, as you would ask a person; empty for the most relevant entries. */
+  query: string;
+  /** Only these levels of memory, such as workspace; all if left out. */
+  tiers?: Array<string>;
+  /** Channel to search as well, by name or id. */
+  channel?: string | null;
+  /** Conversation to search as well, by ref code or id. */
+  conversation?: string | null;
+  /** auto, lean, balanced or deep: how much to search for. */
+  profile?: string;
+  /** At most this many hits. */
+  limit?: number | null;
+  /** Only semantic, episodic or procedural entries. */
+  kind?: "episodic" | "semantic" | "procedural" | null;
+  /** Only entries of this category. */
+  category?: string | null;
+  /** Only entries that have all of these. */
+  tags?: Array<string>;
+  /** Only entries learned from this source. */
+  source?: string | null;
+  /** Only entries that an agent, the author or an import wrote: agent, author, import. */
+  curator?: "agent" | "author" | "import" | null;
+  /** Only entries in this state. */
+  state?: "active" | "held" | "stale" | "forgotten" | "superseded" | "archived" | "invalidated" | "pruned" | null;
+  /** Only entries written at or after this time. */
+  since?: string | null;
+  /** Only entries written before this time. */
+  until?: string | null;
+  /** Also entries that wait for a person's decision. */
+  held?: boolean;
+  /** Also forgotten, replaced and archived entries. */
+  history?: boolean;
+  /** Answer as memory stood at this time, or at this bookmark. */
+  as_of?: string | null;
+  /** Also entries with secrets, which only the owner gets unasked; ask the user first. */
+  sensitive?: boolean | null;
+  /** At most this many tokens of memory. */
+  budget?: number;
+  /** How to group; by time if left out. */
+  by?: "day" | "month" | "source" | "tier" | null;
+}
+
+/** All that belongs to a question, in groups and in the order of time. */
+export interface GatheredOut {
+  query: string;
+  /** How the question was understood: set, sequence, summary; empty: one answer. */
+  wanted: string;
+  groups: Array<GatheringOut>;
+  tokens: number;
+  budget: number;
+  /** Related hits that the budget had no room for. */
+  beyond: number;
+  /** Estimate, 0 to 1, that one of the best hits answers. */
+  confidence: number | null;
+  notes: Array<string>;
+}
+
+/** Hits of one day, month, source or tier, in the order of time. */
+export interface GatheringOut {
+  title: string;
+  since: string;
+  until: string;
+  hits: Array<HitOut>;
 }
 
 /** The rights of a new grant. Only the owner's credential may create one. */
@@ -656,7 +754,10 @@ export interface HitOut {
   excerpt: string | null;
   /** Characters of the text that are given, such as 2101-2700/7012; memory_get gives all. */
   part: string | null;
+  /** Why it was found, in one sentence. */
+  because: string;
   score: ScoreOut;
+  /** What each signal gave; `percent` adds up to 100. */
   matched: Array<Record<string, unknown>>;
   access: AccessOut | null;
   provenance: Array<Record<string, unknown>>;
@@ -665,6 +766,26 @@ export interface HitOut {
   earlier: Array<EarlierOut>;
   /** What it cites, checked now; look before you rely on it */
   citations: Array<CitedOut> | null;
+}
+
+/** What a workspace knows, in numbers and in entries. `agents` counts sessions by their format. `used` and `tokens` are of seven days: texts of memory that agents got. `session` is the last one that taught something; without one, `learned` are the newest entries. `always` are the names of the pages that every prompt holds. */
+export interface HomeOut {
+  memories: number;
+  people: number;
+  things: number;
+  sessions: number;
+  agents: Record<string, number>;
+  used: number;
+  tokens: number;
+  week: Array<DayOfUseOut>;
+  waiting: number;
+  session: LessonOut | null;
+  learned: Array<lukasa__surfaces__api__home_verbs__LearnedOut>;
+  lately: Array<UsedOut>;
+  rules: Array<EntryOut>;
+  always: Array<string>;
+  fading: Array<FadingOut>;
+  faded: number;
 }
 
 export interface InboxOut {
@@ -716,10 +837,6 @@ export interface KeptOut {
   reason: string;
 }
 
-export interface LearnedOut {
-  sentences: Array<SentenceOut>;
-}
-
 export interface LedgerOfShownOut {
   shown: Array<SentOut>;
 }
@@ -731,6 +848,14 @@ export interface LedgerOut {
 export interface LeftOut {
   id: string;
   reason: string;
+}
+
+/** A recorded session that taught something. */
+export interface LessonOut {
+  id: string;
+  title: string;
+  format: string;
+  updated_at: string;
 }
 
 export interface LineOut {
@@ -845,7 +970,7 @@ export interface MemoryUpdateBody {
 export interface MemoryWhyBody {
   /** Your question, as you would ask a person; empty for the most relevant entries. */
   query: string;
-  /** Only these tiers; all tiers within reach if left out. */
+  /** Only these levels of memory, such as workspace; all if left out. */
   tiers?: Array<string>;
   /** Channel to search as well, by name or id. */
   channel?: string | null;
@@ -863,7 +988,7 @@ export interface MemoryWhyBody {
   tags?: Array<string>;
   /** Only entries learned from this source. */
   source?: string | null;
-  /** Only entries written by agent, author or import. */
+  /** Only entries that an agent, the author or an import wrote: agent, author, import. */
   curator?: "agent" | "author" | "import" | null;
   /** Only entries in this state. */
   state?: "active" | "held" | "stale" | "forgotten" | "superseded" | "archived" | "invalidated" | "pruned" | null;
@@ -1129,7 +1254,7 @@ export interface PutIn {
   metadata?: Record<string, unknown>;
   /** What it says something about: src/auth.py, src/auth.py:10-20, symbol:src/auth.py:Settings, url:https://…, command:…, memory:ID, document:ID, document:ID#12. */
   cites?: Array<string>;
-  /** Tier of memory, such as workspace; the default tier of the workspace if left out. */
+  /** Level of memory, such as workspace or account; the usual one if left out. */
   tier?: string | null;
   /** Channel to work in, by name or id. */
   channel?: string | null;
@@ -1140,7 +1265,7 @@ export interface PutIn {
 export interface PutManyIn {
   /** The statements, in order. */
   memos: Array<MemoIn>;
-  /** Tier of memory, such as workspace; the default tier of the workspace if left out. */
+  /** Level of memory, such as workspace or account; the usual one if left out. */
   tier?: string | null;
   /** Channel to work in, by name or id. */
   channel?: string | null;
@@ -1158,7 +1283,7 @@ export interface ReachOut {
 export interface ReadIn {
   /** Your question, as you would ask a person; empty for the most relevant entries. */
   query: string;
-  /** Only these tiers; all tiers within reach if left out. */
+  /** Only these levels of memory, such as workspace; all if left out. */
   tiers?: Array<string>;
   /** Channel to search as well, by name or id. */
   channel?: string | null;
@@ -1176,7 +1301,7 @@ export interface ReadIn {
   tags?: Array<string>;
   /** Only entries learned from this source. */
   source?: string | null;
-  /** Only entries written by agent, author or import. */
+  /** Only entries that an agent, the author or an import wrote: agent, author, import. */
   curator?: "agent" | "author" | "import" | null;
   /** Only entries in this state. */
   state?: "active" | "held" | "stale" | "forgotten" | "superseded" | "archived" | "invalidated" | "pruned" | null;
@@ -1196,12 +1321,18 @@ export interface ReadIn {
   count?: boolean;
   /** Also passages of discovered web pages, which nobody has checked. */
   discoveries?: boolean;
+  /** Best first, or in the order of time. */
+  order?: "match" | "time";
 }
 
 export interface RecallOut {
   query: string;
   profile: string;
   hits: Array<HitOut>;
+  /** Estimate, 0 to 1, that one of the first hits answers. */
+  confidence: number | null;
+  /** No memory seems to answer: what is nearest is given. */
+  nothing_found: boolean;
   notes: Array<string>;
   /** If they were asked for. */
   discoveries: Array<FoundPassageOut>;
@@ -1222,6 +1353,8 @@ export interface ReceiptOut {
   swept: boolean;
   unreachable: Array<string>;
   operator: string;
+  /** Machines of a sync that have not said yet that they erased it too. */
+  unconfirmed: Array<string>;
 }
 
 export interface ReceiptsOut {
@@ -1306,8 +1439,8 @@ export interface ReviewSettleBody {
   reason?: string | null;
   /** Id of the other one. */
   other: string;
-  /** Which one holds: the earlier, the later, or both. */
-  keep: "old" | "new" | "both";
+  /** Which one holds: the earlier, the later, or both. `open` takes a decision for both back. */
+  keep: "old" | "new" | "both" | "open";
 }
 
 export interface ReviewUndoBody {
@@ -1333,7 +1466,7 @@ export interface RowOut {
 export interface RunIn {
   /** The work to do: consolidate, maintain or reflect. */
   kind: "consolidate" | "maintain" | "reflect";
-  /** Only in these tiers; not for reflect. */
+  /** Only in these levels of memory; not for reflect. */
   tiers?: Array<string>;
 }
 
@@ -1377,13 +1510,13 @@ export interface ScoreOut {
 }
 
 export interface ScrubIn {
-  /** full: a whole tier; keep_named: a tier without its pages; purge_thread: one conversation. */
+  /** full: a whole level of memory; keep_named: without its pages; purge_thread: one conversation. */
   mode: "full" | "keep_named" | "purge_thread";
-  /** Tier to empty; not for purge_thread. */
+  /** Level of memory to empty, such as workspace; not for purge_thread. */
   tier?: string | null;
-  /** Channel, if the tier belongs to one. */
+  /** Channel, if that level belongs to one. */
   channel?: string | null;
-  /** Conversation, if the tier belongs to one, or for purge_thread. */
+  /** Conversation, if that level belongs to one, or for purge_thread. */
   conversation?: string | null;
 }
 
@@ -1482,6 +1615,15 @@ export interface SpendingOut {
   cost: number;
 }
 
+/** A topic of the board: its label, its middle, and the radius that its beads cover. */
+export interface SpotOut {
+  label: string;
+  x: number;
+  y: number;
+  radius: number;
+  count: number;
+}
+
 /** The relevance of an entry now, before any question: importance × decay × use. */
 export interface StandingOut {
   entry: EntryOut;
@@ -1552,7 +1694,7 @@ export interface SubmissionOut {
   title: string;
   collection: string;
   base: number;
-  change: ChangeOut;
+  change: lukasa__surfaces__api__submission_verbs__ChangeOut;
   memories: Array<string>;
   derivable: Array<string>;
   origin: OriginOut;
@@ -1607,6 +1749,60 @@ export interface SurveyOut {
   jobs: Record<string, number>;
   vectors: VectorsOut | null;
   events: number;
+}
+
+export interface SyncMachineOut {
+  name: string;
+  machine: string;
+  fingerprint: string;
+  /** `this`, `member`, `removed`, or `outside` for one that has to join again. */
+  standing: string;
+  own: boolean;
+  trust: string;
+  bundles: number;
+  seen_at: string | null;
+  /** Bundles of this machine that it has not read yet. */
+  behind: number;
+  /** Whether it had the same memory as this machine when it was last seen. */
+  same: boolean;
+  trouble: string;
+}
+
+export interface SyncOut {
+  configured: boolean;
+  remote: string;
+  name: string;
+  fingerprint: string;
+  synced_at: string | null;
+  /** Changes that nobody has heard of yet. */
+  waiting: number;
+  /** Digest of this memory; machines with the same digest have the same memory. */
+  state: string;
+  machines: Array<SyncMachineOut>;
+  troubles: Array<string>;
+  ended: string;
+  /** Receipts of erasures, with the machines that have not confirmed them. */
+  unconfirmed: Record<string, Array<string>>;
+}
+
+export interface SyncedOut {
+  at: string;
+  remote: string;
+  sent: number;
+  bundles: number;
+  /** Changes by machine. */
+  taken: Record<string, number>;
+  /** What became of them here, by kind. */
+  changes: Record<string, Record<string, number>>;
+  held: number;
+  waiting: number;
+  emptied: number;
+  joined: Array<Record<string, unknown>>;
+  removed: Array<string>;
+  /** Sentences that name the file and the machine. */
+  refused: Array<string>;
+  waits: Array<string>;
+  state: string;
 }
 
 export interface TableIn {
@@ -1684,6 +1880,15 @@ export interface TierWordsOut {
   name: string;
   about: string;
   sentences: Array<string>;
+}
+
+/** What was believed at a time, and what changed in the two weeks before it. `days` are all days with changes. */
+export interface TimelineOut {
+  at: string;
+  days: Array<ChangesOfDayOut>;
+  total: number;
+  believed: Array<BelievedOut>;
+  changes: Array<lukasa__surfaces__api__home_verbs__ChangeOut>;
 }
 
 /** What memory cost in tokens since a time: altogether, by agent, surface, call and day, and for what in vain. */
@@ -1779,6 +1984,14 @@ export interface UnusedOut {
   tokens: number;
   first: string;
   last: string;
+}
+
+/** An entry that agents got: how often in a week, when last, and who got it. */
+export interface UsedOut {
+  entry: EntryOut;
+  times: number;
+  at: string;
+  by: string;
 }
 
 export interface UtteranceOut {
@@ -1897,6 +2110,10 @@ export interface WrittenOut {
   cites: Array<string> | null;
 }
 
+export interface lukasa__surfaces__api__conversation_verbs__LearnedOut {
+  sentences: Array<SentenceOut>;
+}
+
 /** A document with its versions, its source (for the owner) and the entries within sight that rest on it. */
 export interface lukasa__surfaces__api__corpus_verbs__AboutOut {
   head: DocumentOut;
@@ -1906,11 +2123,36 @@ export interface lukasa__surfaces__api__corpus_verbs__AboutOut {
   entries: Array<EntryOut>;
 }
 
+/** A change: learned, changed, replaced or retired; with the words before, or those that took its place, and why. */
+export interface lukasa__surfaces__api__home_verbs__ChangeOut {
+  at: string;
+  did: string;
+  entry: EntryOut;
+  before: string;
+  cause: string;
+  by: string;
+  replaced_by: string;
+}
+
+/** An entry, and the words that it rests on. */
+export interface lukasa__surfaces__api__home_verbs__LearnedOut {
+  entry: EntryOut;
+  quotes: Array<WordsOut>;
+}
+
 /** What something happened to. Its text is empty if it is not here any more. */
 export interface lukasa__surfaces__api__looking_verbs__AboutOut {
   id: string;
   kind: string;
   text: string;
+}
+
+/** How a text goes into a document. `place` is a heading, or the passage that is replaced. A list has only the beginning of a long text, and says with `cut` that it does. */
+export interface lukasa__surfaces__api__submission_verbs__ChangeOut {
+  how: "whole" | "end" | "under" | "replace";
+  place: string;
+  text: string;
+  cut: boolean;
 }
 
 export interface Problem {
@@ -1937,18 +2179,18 @@ export interface Operations {
     } & PutIn;
     output: WrittenOut;
   };
-  /** List the entries of a tier, newest first, by state, kind, category, source or time. To answer a question use memory_read, which finds the best matches; use this to look through a tier. Needs the capability `read`. */
+  /** List the entries of one level of memory, newest first, by state, kind, category, source or time. To answer a question use memory_read, which finds the best matches. Needs the capability `read`. */
   memory_list: {
     input: {
       /** Name or id of a workspace. */
       workspace: string;
-      /** Tier of memory, such as workspace; the default tier of the workspace if left out. */
+      /** Level of memory, such as workspace or account; the usual one if left out. */
       tier?: string | null;
       /** Channel to work in, by name or id. */
       channel?: string | null;
       /** Conversation to work in, by ref code or id. */
       conversation?: string | null;
-      /** active, held, stale, forgotten, superseded, archived, … */
+      /** active, held (waits for a person), stale, forgotten, superseded, archived, … */
       state?: "active" | "held" | "stale" | "forgotten" | "superseded" | "archived" | "invalidated" | "pruned" | null;
       /** Only semantic, episodic or procedural entries. */
       kind?: "episodic" | "semantic" | "procedural" | null;
@@ -1958,13 +2200,13 @@ export interface Operations {
       tag?: string | null;
       /** Only entries learned from this source. */
       source?: string | null;
-      /** Only entries written by agent, author or import. */
+      /** Only entries that an agent, the author or an import wrote: agent, author, import. */
       curator?: "agent" | "author" | "import" | null;
       /** Only entries written at or after this time. */
       since?: string | null;
       /** Only entries written before this time. */
       until?: string | null;
-      /** Also held and retired entries. */
+      /** Also entries that wait for a person, and retired ones. */
       everything?: boolean;
       /** Only entries that match these words, best first, in one page. */
       q?: string | null;
@@ -1991,6 +2233,14 @@ export interface Operations {
     } & ReadIn;
     output: RecallOut;
   };
+  /** Collect all that memory holds about something: every member of a set, what happened in which order, or the material for a summary. Answers in groups by time, within a budget of tokens. For one fact use memory_read. Needs the capability `read`. */
+  memory_gather: {
+    input: {
+      /** Name or id of a workspace. */
+      workspace: string;
+    } & GatherIn;
+    output: GatheredOut;
+  };
   /** Explain step by step why an entry is, or is not, among the hits of a question. Use it to find out what went wrong with a read, not to read. Needs the capability `read`. */
   memory_why: {
     input: {
@@ -2001,7 +2251,7 @@ export interface Operations {
     } & MemoryWhyBody;
     output: TraceOut;
   };
-  /** Get the document to start from: the author's pages, rules that always hold, and what each tier knows about the task at hand, within a budget of tokens. Call it once at the beginning of a piece of work. Needs the capability `read`. */
+  /** Get what to start from: the author's pages, rules that always hold, and what memory knows about the task at hand. Call it once, when a piece of work begins and nothing from memory is in front of you yet. Later, and for a question, call memory_read. Needs the capability `read`. */
   memory_context: {
     input: {
       /** Name or id of a workspace. */
@@ -2043,7 +2293,7 @@ export interface Operations {
     };
     output: WrittenOut;
   };
-  /** Say that you checked an entry against the world or its document: confirmed if it still holds, failed if not. A confirmation renews it; enough independent ones make an observed event a fact, and let in a claim that was held for them. Failed checks in a row archive a fact. Only call it after you have looked. Needs the capability `write`. */
+  /** Say that you checked an entry against the world or its document: confirmed if it still holds, failed if not. A confirmation renews it; enough independent ones make an observed event a fact, and let in a claim that waited for them. Failed checks in a row archive a fact. Only call it after you have looked. Needs the capability `write`. */
   memory_corroborate: {
     input: {
       /** Name or id of a workspace. */
@@ -2269,7 +2519,7 @@ export interface Operations {
     };
     output: NamedListOut;
   };
-  /** Show what waits for the owner's decision: held entries and proposed changes of the curated page, which reads do not find until the owner approves them, pairs of entries of which the later one may replace the earlier one, entries that rest on something which changed or was withdrawn, and changes submitted to documents. Tell the owner about them; do not act on them. Needs the capability `review`. */
+  /** Show what waits for the owner's decision: entries and changes of the main page that wait, which reads do not find until the owner approves them, pairs of entries of which the later one may replace the earlier one, entries that rest on something which changed or was withdrawn, and changes submitted to documents. Tell the owner about them; do not act on them. Needs the capability `review`. */
   review_list: {
     input: {
       /** Name or id of a workspace. */
@@ -2455,7 +2705,7 @@ export interface Operations {
     } & StartIn;
     output: ConversationOut;
   };
-  /** End a conversation. A summary of what was remembered stays in its channel. Its own notes and entries go, except those that the spec carries into the next tier: put what should last into a lasting tier first. Needs the capability `conversations`. */
+  /** End a conversation. A summary of what was remembered stays in its channel. Its own notes and entries go, except those that the settings carry on: store what should last in the workspace first. Needs the capability `conversations`. */
   conversation_end: {
     input: {
       /** Name or id of a workspace. */
@@ -2465,12 +2715,12 @@ export interface Operations {
     };
     output: EndedOut;
   };
-  /** End the bound scope of a tier, such as a session: what the spec keeps goes to the next tier, the rest is cleared, open conversations inside end first, and later writes are refused. Needs the capability `conversations`. */
+  /** End what a level of memory is bound to, such as a session: what the settings keep moves on, the rest is cleared, open conversations inside end first, and later writes are refused. Needs the capability `conversations`. */
   scope_end: {
     input: {
       /** Name or id of a workspace. */
       workspace: string;
-      /** A tier, or the event that ends it, such as session or session_end. */
+      /** The level of memory, or the event that ends it, such as session or session_end. */
       name: string;
     };
     output: ScopesEndedOut;
@@ -2609,7 +2859,7 @@ export interface Operations {
     };
     output: TokensOut;
   };
-  /** Show statistics: entries by tier, state and source, events, background work and its costs. Needs the capability `stats`. */
+  /** Show statistics: entries by level of memory, state and source, events, background work and its costs. Needs the capability `stats`. */
   workspace_stats: {
     input: {
       /** Name or id of a workspace. */
@@ -2678,6 +2928,34 @@ export interface Operations {
     input: {
     } & MarkdownIn;
     output: MarkdownOut;
+  };
+  /** Show what a workspace knows: numbers, what the last session taught it, what was used lately, and what fades. Needs the capability `stats`. Only the owner may use it. */
+  workspace_home: {
+    input: {
+      /** Name or id of a workspace. */
+      workspace: string;
+    };
+    output: HomeOut;
+  };
+  /** Lay out every memory as a bead near what it belongs to, with the days on which it was believed. Needs the capability `stats`. Only the owner may use it. */
+  workspace_board: {
+    input: {
+      /** Name or id of a workspace. */
+      workspace: string;
+    };
+    output: BoardOut;
+  };
+  /** Show what memory believed at a time, what became of it, and what changed in the two weeks before. Needs the capability `stats`. Only the owner may use it. */
+  workspace_timeline: {
+    input: {
+      /** Name or id of a workspace. */
+      workspace: string;
+      /** The time to look at; now if left out. */
+      at?: string | null;
+      /** At most this many entries, and this many changes. */
+      limit?: number;
+    };
+    output: TimelineOut;
   };
   /** Show all entries of every tier as a table: filtered, sorted, page by page, with counts for each filter. Needs the capability `stats`. Only the owner may use it. */
   memory_table: {
@@ -2783,7 +3061,7 @@ export interface Operations {
     } & JobCancelBody;
     output: JobOut;
   };
-  /** Show what a scrub would remove for good: one scope of one tier, or one conversation. It removes nothing. Use it only when the person asks what would be removed; to take out a single entry, use memory_forget. Needs the capability `scrub_plan`. */
+  /** Show what emptying one level of memory, or one conversation, would remove for good. It removes nothing. Use it only when the person asks what would be removed; to take out a single entry, use memory_forget. Needs the capability `scrub_plan`. */
   memory_scrub_plan: {
     input: {
       /** Name or id of a workspace. */
@@ -2891,6 +3169,18 @@ export interface Operations {
     };
     output: SpecWordsOut;
   };
+  /** Show whether this memory syncs with other machines, which these are, when each was seen, and what waits. Needs the capability `stats`. Only the owner may use it. */
+  sync_status: {
+    input: {
+    };
+    output: SyncOut;
+  };
+  /** Tell the other machines what changed here, and take what they told. It needs a sync that was begun or joined on the command line. Needs the capability `jobs`. Only the owner may use it. */
+  sync_now: {
+    input: {
+    };
+    output: SyncedOut;
+  };
 }
 
 /** Method, path, and whether the operation changes something that has a version. */
@@ -2899,6 +3189,7 @@ export const ROUTES: { readonly [name in keyof Operations]: readonly [string, st
   memory_list: ['GET', '/v1/workspaces/{workspace}/entries', false],
   memory_put_many: ['POST', '/v1/workspaces/{workspace}/entries/batch', false],
   memory_read: ['POST', '/v1/workspaces/{workspace}/read', false],
+  memory_gather: ['POST', '/v1/workspaces/{workspace}/gather', false],
   memory_why: ['POST', '/v1/workspaces/{workspace}/entries/{id}/why', false],
   memory_context: ['POST', '/v1/workspaces/{workspace}/context', false],
   memory_get: ['GET', '/v1/workspaces/{workspace}/entries/{id}', false],
@@ -2966,6 +3257,9 @@ export const ROUTES: { readonly [name in keyof Operations]: readonly [string, st
   workspace_overview: ['GET', '/v1/workspaces/{workspace}/overview', false],
   chart_draw: ['GET', '/v1/workspaces/{workspace}/charts/{name}', false],
   markdown_render: ['POST', '/v1/markdown', false],
+  workspace_home: ['GET', '/v1/workspaces/{workspace}/home', false],
+  workspace_board: ['GET', '/v1/workspaces/{workspace}/board', false],
+  workspace_timeline: ['GET', '/v1/workspaces/{workspace}/timeline', false],
   memory_table: ['POST', '/v1/workspaces/{workspace}/table', false],
   name_list: ['GET', '/v1/workspaces/{workspace}/names', false],
   activity_list: ['GET', '/v1/workspaces/{workspace}/activity', false],
@@ -2991,4 +3285,6 @@ export const ROUTES: { readonly [name in keyof Operations]: readonly [string, st
   settings_show: ['GET', '/v1/settings', false],
   settings_try: ['POST', '/v1/settings/try', false],
   workspace_spec: ['GET', '/v1/workspaces/{workspace}/spec', false],
+  sync_status: ['GET', '/v1/sync', false],
+  sync_now: ['POST', '/v1/sync', false],
 };

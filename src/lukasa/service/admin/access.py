@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from lukasa.service.admin.erasing import ErasurePlan, Receipt
     from lukasa.service.admin.portable import ImportPlan, Portable
     from lukasa.service.admin.removing import Removal, Removed
+    from lukasa.service.sync.syncing import Sync
 
 WORKER = "lukasa"  # the principal of background work
 _NOBODY = "0" * 64
@@ -128,6 +129,10 @@ class Workspaces(Protocol):
         shared: str = "redact",
         confirm: str,
     ) -> Receipt: ...
+    @property
+    def syncs(self) -> bool: ...
+    @property
+    def sync(self) -> Sync: ...
     def removal_plan(self, name: str) -> Removal: ...
     def remove_workspace(self, name: str, *, confirm: str) -> Removed: ...
 

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from lukasa.model.disclosure import TokenUse
     from lukasa.read.expected import Outcome
     from lukasa.service.admin.activity import Happening
+    from lukasa.service.admin.board import Board, Timeline
     from lukasa.service.admin.bookmarks import Bookmark
     from lukasa.service.admin.erasing import ErasurePlan, Receipt
+    from lukasa.service.admin.home import Home
     from lukasa.service.admin.looking import NameMap, Table
     from lukasa.service.admin.overview import EvidenceQuote, Survey
     from lukasa.service.admin.scrubbing import Scrubbed
@@ -49,6 +51,12 @@ class AdminMethods(Bound, frozen=True):
         """Return counts of entries and events since a time, or for a span: 24h, 7d, 2w. Only the author may."""
         moment = inputs.since(since, "since", self.ctx.now)
         return admin.stats.stats(self.ctx, moment)
+
+    def full_id(self, beginning: str) -> str:
+        """Return the id in this workspace or the account that begins with these characters, of an entry or anything
+        else that was written. Without one, return the characters. Only the author may."""
+        self.ctx.require_author("look for ids")
+        return admin.overview.full_id(self.ctx, beginning)
 
     def shown(
         self,
@@ -136,6 +144,25 @@ class AdminMethods(Bound, frozen=True):
     def activity(self, limit: int = 50) -> list[Happening]:
         """Return what was written, and what agents were given, the newest first. Only the author may."""
         return admin.activity.activity(self.ctx, limit=inputs.limit(limit))
+
+    def home(self) -> Home:
+        """Return what this workspace knows, what its last session taught it, what was used, and what fades.
+
+        Only the author may.
+        """
+        return admin.home.home(self.ctx)
+
+    def board(self) -> Board:
+        """Return every entry as a bead near what it belongs to, with the days on which it was believed.
+
+        Only the author may. Topics are found by vectors, or without an embedder by words.
+        """
+        return admin.board.board(self.ctx)
+
+    def timeline(self, at: datetime | str | None = None, *, limit: int = 40) -> Timeline:
+        """Return what memory believed at a time, and what changed in the two weeks before it. Only the author may."""
+        moment = inputs.moment(at, "at") if at is not None else None
+        return admin.board.timeline(self.ctx, moment, limit=inputs.limit(limit))
 
     def evidence(self, id: str) -> list[EvidenceQuote]:
         """Return the words that an entry rests on, verbatim."""

@@ -110,7 +110,7 @@ class _Seen(Struct, frozen=True):
     cut: bool
 
 
-class _Lately(Generic[T]):
+class Lately(Generic[T]):
     """The last answers about some stores, each with the end of the log that it is of."""
 
     def __init__(self) -> None:
@@ -132,8 +132,8 @@ class _Lately(Generic[T]):
         return made
 
 
-_entries: _Lately[_Seen] = _Lately()
-_names: _Lately[NameIndex] = _Lately()
+_entries: Lately[_Seen] = Lately()
+_names: Lately[NameIndex] = Lately()
 
 
 def _owned(ctx: CallContext) -> None:
@@ -164,7 +164,7 @@ def _seen(store: Store) -> _Seen:
     return _entries.get(_key(store), store.head(), partial(_read, store))
 
 
-def _every(ctx: CallContext) -> tuple[list[Entry], bool]:
+def every(ctx: CallContext) -> tuple[list[Entry], bool]:
     known = {tier.name for tier in ctx.spec.tiers}
     seen = [_seen(store) for store in _stores(ctx)]
     return [one for part in seen for one in part.entries if one.scope.tier in known], any(part.cut for part in seen)
@@ -195,7 +195,7 @@ def table(
     _owned(ctx)
     if sort not in get_args(Sort):
         raise InvalidQuery(f"entries cannot be sorted by {sort[:40]!r}", fix=f"use: {', '.join(get_args(Sort))}")
-    entries, cut = _every(ctx)
+    entries, cut = every(ctx)
     checks = _checks(ctx, wanted)
     passed, facets = _sorted_out(entries, checks)
     rows = _rows(ctx, passed, sort, ascending)
@@ -315,7 +315,7 @@ def name_map(ctx: CallContext, *, kind: str = "", most: int = 60, near: str = ""
     shown = chosen[:most]
     links = index.links(name.key for name in shown)
     people = sum(name.kind == "person" for name in index.names)
-    entries, cut = _every(ctx)
+    entries, cut = every(ctx)
     counted = sum(_is_open(entry) for entry in entries)
     return NameMap(tuple(shown), tuple(links[: most * 4]), people, len(index.names) - people, counted, cut)
 
@@ -340,7 +340,7 @@ def _index(ctx: CallContext) -> NameIndex:
 
 
 def _indexed(ctx: CallContext) -> NameIndex:
-    found = [entry for entry in _every(ctx)[0] if _is_open(entry)]
+    found = [entry for entry in every(ctx)[0] if _is_open(entry)]
     documents = {link.source for entry in found for link in entry.links}
     titles = {id: head.title or id for id, head in ctx.local.document_heads(documents).items()}
     return name_index(_text(entry, titles) for entry in found)

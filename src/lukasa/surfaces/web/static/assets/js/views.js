@@ -7,6 +7,7 @@ export const GROUPS = ["What it knows", "Look closer", "Keep in order"];
 /** name: [title, group, the view whose tab it is]. A view without a group is reached from others only. */
 export const VIEWS = {
   home: ["Home", 0],
+  timeline: ["Timeline", 0],
   people: ["People and things", 0],
   conversations: ["Sessions", 0],
   inbox: ["Waiting for you", 0],
@@ -16,6 +17,7 @@ export const VIEWS = {
   pages: ["Pages", 1],
   access: ["Agents and access", 2],
   transfer: ["Export and import", 2],
+  sync: ["Sync", 2],
   scrub: ["Scrub and erase", 2],
   activity: ["Activity", 2],
   settings: ["Settings", 2],
