@@ -62,10 +62,19 @@ def test_bad_named_entries(world: Workspace) -> None:
 def test_named_entries_are_first_and_whole(world: Workspace) -> None:
     """C1, M8: named entries open the context in full, whatever the question and the budget."""
     world.edit_named("VOICE", "Terse. " * 300)
+    world.edit_named("SOUL", "Ask before you delete.")
     world.put("workspace", "The villain is called Malachar")
     context = world.context("villain", budget=10)
     assert [p.name for p in context.document.pinned] == ["SOUL", "VOICE"]
     assert context.document.pinned[1].body == "Terse. " * 300
+
+
+def test_a_template_that_nobody_edited_is_in_no_prompt(world: Workspace) -> None:
+    """C1, M8: it says nothing yet and costs tokens; the first edit brings it in, also one that says the same."""
+    world.put("workspace", "The villain is called Malachar")
+    assert world.context("villain").document.pinned == ()
+    world.edit_named("VOICE", world.get_named("VOICE").body + "\n- Write in Finnish.\n")
+    assert [page.name for page in world.context("villain").document.pinned] == ["VOICE"]
 
 
 def test_named_entries_are_not_ranked(world: Workspace) -> None:

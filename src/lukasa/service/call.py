@@ -69,6 +69,11 @@ WITHHELD = "[withheld]"  # stands for a text of which the gates let nothing pass
 T = TypeVar("T")
 
 
+def no_machine(receipt: str) -> tuple[str, ...]:
+    """Return the machines that a memory without a sync waits for: none."""
+    return ()
+
+
 class CallContext(Sight, frozen=True, kw_only=True):
     """The context of a call: its actor, workspace and scope, with the stores, models and files."""
 
@@ -94,6 +99,7 @@ class CallContext(Sight, frozen=True, kw_only=True):
     notices: Callable[[], Sequence[NoticeChannel]] | None = None  # opens the channels for reviews, if any are set
     projects: Projects | None = None  # the projects of this machine, for what entries cite
     folder: str = ""  # the folder of the project at hand, if there is one
+    unconfirmed: Callable[[str], tuple[str, ...]] = no_machine  # the machines that have not confirmed an erasure
     outward: tuple[str, ...] = ()  # the surfaces that what this context returns goes to
 
     def __post_init__(self) -> None:

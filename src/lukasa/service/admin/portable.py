@@ -16,6 +16,7 @@ from typing import BinaryIO, Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lukasa.model import system
 from lukasa.model.conversation import WorkspaceInfo
 from lukasa.model.errors import Conflict, InvalidInput, NotFound, Refused
 from lukasa.model.events import Actor, EventDraft, canonical_json
@@ -125,7 +126,7 @@ class Portable:
         """Write an export to a file that only its owner can read; .gz and .zst pack it. It is there whole, or not."""
         temporary = path.with_name(f".{path.name}.part")
         try:
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | system.CLOEXEC, 0o600)
             try:
                 with os.fdopen(descriptor, "wb") as file:
                     with export_file.packed(file, path.name) as stream:

@@ -780,6 +780,8 @@ REWRITTEN = (
     "rivals",
     "citations",
     "citation_checks",
+    "revisions",
+    "sync_notes",
 )
 
 _REWRITTEN_TABLES = ", ".join(f"'lukasa.{table}'::regclass" for table in REWRITTEN)

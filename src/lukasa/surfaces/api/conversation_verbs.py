@@ -295,6 +295,9 @@ class TranscriptOut(VerbOutput):
     observed: int
     how: str
     detail: str
+    learned: dict[str, int] | None = Field(
+        None, description="Entries that it led to, by what became of them: kept, held, retired. Given by the list."
+    )
 
 
 class TranscriptsOut(PageOut):
@@ -325,7 +328,35 @@ class TranscriptsIn(VerbInput):
 def transcripts(call: Call, given: TranscriptsIn) -> TranscriptsOut:
     page = call.workspace.transcripts(progress=given.progress, limit=given.limit + 1, after=given.after)
     more = page[given.limit - 1].id if len(page) > given.limit else None
-    return TranscriptsOut(transcripts=[TranscriptOut.of(one) for one in page[: given.limit]], next=more)
+    known = call.workspace.learned_in(page[: given.limit])
+    listed = [TranscriptOut.of(one).model_copy(update={"learned": known[one.id]}) for one in page[: given.limit]]
+    return TranscriptsOut(transcripts=listed, next=more)
+
+
+class SentenceOut(VerbOutput):
+    """A sentence of a message that was looked at: kept, held, merged, retired or discarded, and why."""
+
+    message: str
+    start: int
+    end: int
+    became: str
+    reason: str
+    entry: str = Field(description="Id of the entry; empty if it was discarded.")
+    content: str
+    state: str
+    tier: str
+
+
+class LearnedOut(VerbOutput):
+    sentences: list[SentenceOut]
+
+
+class TranscriptIn(VerbInput):
+    id: str = Field(description="Id of a transcript.")
+
+
+def learned(call: Call, given: TranscriptIn) -> LearnedOut:
+    return LearnedOut.of({"sentences": call.workspace.learned(given.id)})
 
 
 class SaidIn(VerbInput):
@@ -363,6 +394,18 @@ TRANSCRIPTS_VERBS = (
         SaidIn,
         TranscriptSaidOut,
         said,
+        owner_only=True,
+        tool=False,
+    ),
+    Verb(
+        "transcript_learned",
+        "Show what became of the sentences of a recorded session: kept, held, merged, retired or discarded, and why.",
+        Capability.READ,
+        "GET",
+        f"{_TRANSCRIPTS}/{{id}}/learned",
+        TranscriptIn,
+        LearnedOut,
+        learned,
         owner_only=True,
         tool=False,
     ),

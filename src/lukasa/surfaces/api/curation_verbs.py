@@ -281,7 +281,9 @@ def take_back(call: Call, given: DecideIn) -> UndoneOut:
 class SettleIn(DecideIn):
     id: str = Field(description="Id of one of two entries that wait for a decision.")
     other: str = Field(description="Id of the other one.")
-    keep: Literal["old", "new", "both"] = Field(description="Which one holds: the earlier, the later, or both.")
+    keep: Literal["old", "new", "both", "open"] = Field(
+        description="Which one holds: the earlier, the later, or both. `open` takes a decision for both back."
+    )
 
 
 def settle(call: Call, given: SettleIn) -> DecidedOut:

@@ -20,6 +20,7 @@ from lukasa.surfaces.api.shapes import (
     ContextOut,
     EntriesOut,
     EntryOut,
+    GatheredOut,
     GroundsOut,
     HistoryOut,
     LedgerOut,
@@ -85,11 +86,24 @@ class QuestionIn(VerbInput):
 class ReadIn(QuestionIn):
     count: bool = Field(True, description="Count this read as a use of its hits, which then fade more slowly.")
     discoveries: bool = Field(False, description="Also passages of discovered web pages, which nobody has checked.")
+    order: Literal["match", "time"] = Field("match", description="Best first, or in the order of time.")
 
 
 def read(call: Call, given: ReadIn) -> RecallOut:
     here = call.at(given.channel, given.conversation)
-    return RecallOut.of(here.read(given.query, count=given.count, discoveries=given.discoveries, **given.options()))
+    about, order = given.discoveries, given.order
+    return RecallOut.of(here.read(given.query, count=given.count, discoveries=about, order=order, **given.options()))
+
+
+class GatherIn(QuestionIn):
+    budget: int = Field(2_000, ge=1, le=100_000, description="At most this many tokens of memory.")
+    by: Literal["day", "month", "source", "tier"] | None = Field(None, description="How to group; by time if left out.")
+
+
+def gather(call: Call, given: GatherIn) -> GatheredOut:
+    here = call.at(given.channel, given.conversation)
+    options = {name: value for name, value in given.options().items() if name != "profile"}
+    return GatheredOut.of(here.gather(given.query, budget=given.budget, by=given.by, **options))
 
 
 class WhyIn(QuestionIn):
@@ -436,6 +450,18 @@ VERBS = (
         read,
         everyday=("query", "limit", "kind", "since", "until", "as_of"),
         session=SessionTool.of(ReadIn, session_answers.read, "query", tier=_ONE_TIER, limit=_FEW),
+    ),
+    Verb(
+        "memory_gather",
+        "Collect all that memory holds about something: every member of a set, what happened in which order, or "
+        "the material for a summary. Answers in groups by time, within a budget of tokens. For one fact use "
+        "memory_read.",
+        Capability.READ,
+        "POST",
+        f"{_WORKSPACE}/gather",
+        GatherIn,
+        GatheredOut,
+        gather,
     ),
     Verb(
         "memory_why",

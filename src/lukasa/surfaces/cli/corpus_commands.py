@@ -19,7 +19,7 @@ from lukasa.surfaces.cli import submission_commands
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.invocation import Invocation, pass_invocation
 from lukasa.surfaces.cli.lines import joined, when
-from lukasa.surfaces.cli.options import CliGroup
+from lukasa.surfaces.cli.options import ID, CliGroup
 from lukasa.surfaces.cli.output import FAILED, Line, bad, block, brief, colourful, dim, good, line, table, title, warn
 
 _SHOWN = 20  # files of one outcome that are listed
@@ -163,7 +163,7 @@ def _one(one: AddedFile, style: Callable[[str], Any], *, dry: bool) -> Iterator[
 @click.argument("query")
 @click.option("--collection", "collections", multiple=True, metavar="NAME", help="Only this collection. Repeatable.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only passages with this tag. Repeatable.")
-@click.option("--document", "documents", multiple=True, metavar="ID", help="Only this document. Repeatable.")
+@click.option("--document", "documents", multiple=True, metavar="ID", type=ID, help="Only this document. Repeatable.")
 @click.option("--limit", type=click.IntRange(1, 100), default=5, show_default=True, help="At most so many passages.")
 @pass_invocation
 def corpus_search(cli: Invocation, /, query: str, limit: int, **filters: Any) -> None:
@@ -233,7 +233,7 @@ def _stretch(found: Stretch) -> Iterator[Line]:
 
 @corpus.command("list", examples=("lukasa corpus list", "lukasa corpus list --collection project --json"))
 @click.option("--collection", metavar="NAME", help="Only this collection.")
-@click.option("--after", default="", metavar="ID", help="Only documents behind this id, for the next page.")
+@click.option("--after", default="", metavar="ID", type=ID, help="Only documents behind this id, for the next page.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=100, show_default=True, help="At most this many.")
 @pass_invocation
 def corpus_list(cli: Invocation, collection: str | None, after: str, limit: int) -> None:
@@ -307,7 +307,7 @@ def corpus_history(cli: Invocation, document: str) -> None:
 
 
 @corpus.command("remove", examples=("lukasa corpus remove docs/deploys.md",))
-@click.argument("documents", nargs=-1, required=True, metavar="ID...")
+@click.argument("documents", type=ID, nargs=-1, required=True, metavar="ID...")
 @pass_invocation
 def corpus_remove(cli: Invocation, documents: Sequence[str]) -> None:
     """Remove documents; entries that rest on one then show that it is gone. Their versions stay."""
@@ -336,7 +336,7 @@ def corpus_watch(cli: Invocation, folder: str, collection: str | None) -> None:
 
 
 @corpus.command("unwatch", examples=("lukasa corpus unwatch docs",))
-@click.argument("folder", metavar="FOLDER|ID")
+@click.argument("folder", type=ID, metavar="FOLDER|ID")
 @pass_invocation
 def corpus_unwatch(cli: Invocation, folder: str) -> None:
     """Follow a folder no longer. Its documents stay."""

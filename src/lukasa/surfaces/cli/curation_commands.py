@@ -22,7 +22,7 @@ from lukasa.surfaces.cli import lines, submission_commands
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.invocation import Invocation, pass_invocation, read_text, text_or_stdin
 from lukasa.surfaces.cli.lines import joined, when
-from lukasa.surfaces.cli.options import CliCommand, CliGroup
+from lukasa.surfaces.cli.options import ID, CliCommand, CliGroup
 from lukasa.surfaces.cli.output import Line, bad, block, dim, good, line, safe, table, title, warn, write
 
 
@@ -285,6 +285,7 @@ def _about_submissions(f: Callable[..., Any]) -> Callable[..., Any]:
             "--retire",
             multiple=True,
             metavar="ID",
+            type=ID,
             help="Of a submission: a memory to retire, instead of those that it names as derivable. Repeatable.",
         ),
         click.option(
@@ -308,7 +309,7 @@ def _retire(retire: Sequence[str], keep_all: bool) -> tuple[str, ...] | None:
         "lukasa review approve 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90 --keep-all",
     ),
 )
-@click.argument("id")
+@click.argument("id", type=ID)
 @click.option("--reason", default="approved by the author", show_default=True, help="Why; kept with it.")
 @_about_submissions
 @pass_invocation
@@ -324,7 +325,7 @@ def review_approve(
 
 
 @review.command("edit", examples=('lukasa review edit 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90 --text "In my words"',))
-@click.argument("id")
+@click.argument("id", type=ID)
 @click.option("--text", required=True, metavar="TEXT", help="The new text; - reads it from stdin.")
 @click.option("--reason", default="edited and approved by the author", show_default=True, help="Why; kept with it.")
 @click.option("--whole", is_flag=True, help="Of a submission: the text is the whole document.")
@@ -348,7 +349,7 @@ def review_edit(
 
 
 @review.command("reject", examples=('lukasa review reject 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90 --reason "not so"',))
-@click.argument("id")
+@click.argument("id", type=ID)
 @click.option("--reason", default="rejected by the author", show_default=True, help="Why; kept with it.")
 @pass_invocation
 def review_reject(cli: Invocation, id: str, reason: str) -> None:
@@ -361,8 +362,8 @@ def review_reject(cli: Invocation, id: str, reason: str) -> None:
 
 
 @review.command("settle", examples=("lukasa review settle ID OTHER --keep both",))
-@click.argument("id")
-@click.argument("other")
+@click.argument("id", type=ID)
+@click.argument("other", type=ID)
 @click.option("--keep", type=click.Choice(["old", "new", "both"]), required=True, help="Which entry holds.")
 @click.option("--reason", default="decided by the author", show_default=True, help="Why; kept with it.")
 @pass_invocation
@@ -459,17 +460,18 @@ def list_waiting(cli: Invocation) -> None:
     """List the entries that need a decision, the most faded first."""
     found = cli.workspace().dispositions()
     data = [{"relevance": w.relevance, "reads": w.reads, "entry": plain(w.entry)} for w in found]
-    cli.emit({"waiting": data}, _waiting(found))
+    cli.emit({"waiting": data}, _waiting(cli, found))
 
 
-def _waiting(found: Sequence[Waiting]) -> Iterator[Line]:
+def _waiting(cli: Invocation, found: Sequence[Waiting]) -> Iterator[Line]:
     if not found:
         yield line("No entry needs a decision.")
         yield line(dim("  entries are listed here if their spec's lifecycle is `dispose`; `lukasa spec show` shows it"))
         return
     rows = ((w.id, f"{w.relevance:.3f}", f"{w.entry.created_at:%Y-%m-%d}", lines.listed(w.entry, 70)) for w in found)
     yield from table(("id", "relevance", "written", "text"), rows)
-    yield line(dim("  `lukasa disposition promote|exempt|archive ID` decides"))
+    example = cli.again(f"disposition archive {found[0].id}")
+    yield line(dim(f"  `{example}` decides about the first one; `promote` and `exempt` keep an entry"))
 
 
 def _dispose(cli: Invocation, id: str, how: str, reason: str) -> None:
@@ -478,7 +480,7 @@ def _dispose(cli: Invocation, id: str, how: str, reason: str) -> None:
 
 
 @disposition.command("promote", examples=("lukasa disposition promote 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90",))
-@click.argument("id")
+@click.argument("id", type=ID)
 @click.option("--reason", default="decided by the author", show_default=True, help="Why; kept with the entry.")
 @pass_invocation
 def promote(cli: Invocation, id: str, reason: str) -> None:
@@ -487,7 +489,7 @@ def promote(cli: Invocation, id: str, reason: str) -> None:
 
 
 @disposition.command("exempt", examples=("lukasa disposition exempt 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90",))
-@click.argument("id")
+@click.argument("id", type=ID)
 @click.option("--reason", default="decided by the author", show_default=True, help="Why; kept with the entry.")
 @pass_invocation
 def exempt(cli: Invocation, id: str, reason: str) -> None:
@@ -496,7 +498,7 @@ def exempt(cli: Invocation, id: str, reason: str) -> None:
 
 
 @disposition.command("archive", examples=("lukasa disposition archive 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90",))
-@click.argument("id")
+@click.argument("id", type=ID)
 @click.option("--reason", default="decided by the author", show_default=True, help="Why; kept with the entry.")
 @pass_invocation
 def archive(cli: Invocation, id: str, reason: str) -> None:

@@ -11,7 +11,7 @@ from lukasa.model.discovery import Discovered, Discovery
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.invocation import Invocation, pass_invocation
 from lukasa.surfaces.cli.lines import joined, when
-from lukasa.surfaces.cli.options import CliGroup
+from lukasa.surfaces.cli.options import ID, CliGroup
 from lukasa.surfaces.cli.output import Line, block, brief, dim, good, line, table, title, warn
 
 
@@ -167,7 +167,7 @@ def _feeds(found: Sequence[Watch]) -> Iterator[Line]:
 
 
 @feed.command("remove", examples=("lukasa feed remove https://example.org/feed.xml",))
-@click.argument("feed", metavar="URL|ID")
+@click.argument("feed", type=ID, metavar="URL|ID")
 @pass_invocation
 def feed_remove(cli: Invocation, feed: str) -> None:
     """Follow a feed no longer. What was discovered stays."""
@@ -176,7 +176,7 @@ def feed_remove(cli: Invocation, feed: str) -> None:
 
 
 @feed.command("poll", examples=("lukasa feed poll", "lukasa feed poll https://example.org/feed.xml --json"))
-@click.argument("feed", required=False, metavar="[URL|ID]")
+@click.argument("feed", type=ID, required=False, metavar="[URL|ID]")
 @pass_invocation
 def feed_poll(cli: Invocation, feed: str | None) -> None:
     """Ask a feed, or all of them, for new items now."""

@@ -11,7 +11,7 @@ from lukasa.service.admin.erasing import ErasurePlan, Receipt
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.invocation import Invocation, pass_invocation
 from lukasa.surfaces.cli.lines import when
-from lukasa.surfaces.cli.options import CliCommand
+from lukasa.surfaces.cli.options import ID, CliCommand
 from lukasa.surfaces.cli.output import Line, dim, good, line, table, title, warn
 from lukasa.upkeep.scrub_plan import SHORTEST
 
@@ -28,7 +28,7 @@ _MOST_SHOWN = 10
         "lukasa erase --source notes.md --account",
     ),
 )
-@click.option("--entry", metavar="ID", help="One entry.")
+@click.option("--entry", metavar="ID", type=ID, help="One entry.")
 @click.option("--source", metavar="NAME", help="All entries of a source: a speaker, or a document by id or location.")
 @click.option("--person", metavar="NAME", help="Everything that mentions a person.")
 @click.option("--alias", "aliases", multiple=True, metavar="NAME", help="Another name; replaces those in the plan.")
@@ -139,3 +139,5 @@ def _receipt(one: Receipt) -> Iterator[Line]:
         yield line(dim("  shown to "), f"{told['principal']}@{told['surface']}, {told['times']} times")
     for place in one.unreachable:
         yield line(dim("  not reached: "), place)
+    for machine in one.unconfirmed:
+        yield line(dim("  not confirmed: "), f"{machine} has not synced since")

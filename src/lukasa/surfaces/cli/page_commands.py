@@ -14,7 +14,7 @@ from lukasa.service.workspace import Workspace
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.invocation import Invocation, pass_invocation, read_text
 from lukasa.surfaces.cli.lines import joined, when
-from lukasa.surfaces.cli.options import CliGroup
+from lukasa.surfaces.cli.options import ID, CliGroup
 from lukasa.surfaces.cli.output import Line, block, brief, dim, good, line, table, title
 
 
@@ -152,7 +152,7 @@ def _documents(found: Sequence[DocumentHead]) -> Iterator[Line]:
 
 
 @document.command("show", examples=("lukasa document show style-guide",))
-@click.argument("id")
+@click.argument("id", type=ID)
 @pass_invocation
 def document_show(cli: Invocation, id: str) -> None:
     """Print a document."""
@@ -161,7 +161,7 @@ def document_show(cli: Invocation, id: str) -> None:
 
 
 @document.command("remove", examples=("lukasa document remove style-guide",))
-@click.argument("id")
+@click.argument("id", type=ID)
 @pass_invocation
 def document_remove(cli: Invocation, id: str) -> None:
     """Remove a document; entries that link to it then show that it is gone."""
@@ -176,7 +176,7 @@ def action() -> None:
 
 @action.command("link", examples=('lukasa action link release-1.4 ID ID --description "shipped on this advice"',))
 @click.argument("name", metavar="ACTION")
-@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@click.argument("ids", type=ID, nargs=-1, required=True, metavar="ID...")
 @click.option("--description", default="", metavar="TEXT", help="The action in words.")
 @pass_invocation
 def action_link(cli: Invocation, name: str, ids: Sequence[str], description: str) -> None:

@@ -25,7 +25,7 @@ from lukasa.service.admin.access import Credential, Issued
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.invocation import Invocation, pass_invocation
 from lukasa.surfaces.cli.lines import database_lines, when
-from lukasa.surfaces.cli.options import CliCommand, CliGroup
+from lukasa.surfaces.cli.options import ID, CliCommand, CliGroup
 from lukasa.surfaces.cli.output import Line, dim, good, line, table, title, warn
 from lukasa.surfaces.hooks.harness import project
 from lukasa.surfaces.http import links
@@ -418,7 +418,7 @@ def _listing(cli: Invocation, found: Sequence[Grant]) -> Iterator[Line]:
 
 
 @grant.command("show", examples=("lukasa grant show claude",))
-@click.argument("name")
+@click.argument("name", type=ID)
 @pass_invocation
 def grant_show(cli: Invocation, name: str) -> None:
     """Show a grant's capabilities, by its name or id."""
@@ -427,7 +427,7 @@ def grant_show(cli: Invocation, name: str) -> None:
 
 
 @grant.command("revoke", examples=("lukasa grant revoke claude",))
-@click.argument("name")
+@click.argument("name", type=ID)
 @pass_invocation
 def grant_revoke(cli: Invocation, name: str) -> None:
     """End a grant, by its name or id. Its token is refused from the next request on."""

@@ -14,7 +14,7 @@ from lukasa.service.workspace import Workspace
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.invocation import Invocation, pass_invocation
 from lukasa.surfaces.cli.lines import when
-from lukasa.surfaces.cli.options import CliCommand
+from lukasa.surfaces.cli.options import ID, CliCommand
 from lukasa.surfaces.cli.output import Line, brief, dim, line, table, title
 from lukasa.surfaces.hooks.harness_sessions import conversation_of
 
@@ -29,7 +29,7 @@ from lukasa.surfaces.hooks.harness_sessions import conversation_of
         "lukasa shown --unused",
     ),
 )
-@click.argument("item", required=False, metavar="[ID|PAGE]")
+@click.argument("item", type=ID, required=False, metavar="[ID|PAGE]")
 @click.option("--since", metavar="TIME", help="Only since this time, or for so long: 24h, 7d, 2w.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="At most this many.")
 @click.option("--unused", is_flag=True, help="List entries that were shown again and again and never used.")

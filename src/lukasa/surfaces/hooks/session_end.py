@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
+from lukasa.model import system
 from lukasa.model.echo import unharnessed, unmarked
 from lukasa.model.text import storable
 from lukasa.service.sessions.distill import Distilled, Turn, by_rules
@@ -76,8 +77,7 @@ def _queue_observation(session: HookSession, event: HarnessEvent) -> bool:
 def start_worker(settings: Mapping[str, str]) -> None:
     """Start a worker that runs due jobs and stops. The hook does not wait for it, and does not end it."""
     command = [sys.executable, "-m", "lukasa.surfaces.cli.main", "worker", "--once"]
-    quiet = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_RDWR, 0) for stream in (0, 1, 2)]
-    os.posix_spawn(command[0], command, {**os.environ, **settings}, file_actions=quiet, setsid=True)
+    system.start_apart(command, settings)
 
 
 TAIL = 1_000_000

@@ -17,6 +17,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from lukasa.model import system
 from lukasa.model.errors import Conflict, InvalidInput, StoreError
 from lukasa.surfaces.hooks.json_text import parsed, respelled
 
@@ -124,7 +125,7 @@ def _replace(path: Path, content: bytes, mode: int) -> None:
         with os.fdopen(handle, "wb") as stream:
             stream.write(content)
             stream.flush()
-            os.fchmod(stream.fileno(), mode)
+            system.set_mode(stream.fileno(), mode)
             os.fsync(stream.fileno())
         os.replace(name, path)
     except BaseException:
