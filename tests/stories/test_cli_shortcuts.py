@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
 
+from lukasa.surfaces.http import links
 from tests.helpers.cli import Shell
 
 
@@ -90,3 +93,16 @@ def test_a_group_alone_shows_its_help(shell: Shell, group: str) -> None:
     assert (told.exit_code, told.stderr) == (0, "")
     assert f" {group} [OPTIONS] COMMAND" in told.stdout
     assert "Commands:" in told.stdout
+
+
+def test_alone_it_names_the_running_server(shell: Shell, ids: list[str]) -> None:
+    """U1: `lukasa` alone tells where the page is, and `--json` gives the same as data."""
+
+    async def beside_a_server() -> tuple[str, dict[str, Any]]:
+        async with links.handing_out(shell.data / "account", 4711, lambda: "http://127.0.0.1:4711/in#x"):
+            return await asyncio.to_thread(shell.run), await asyncio.to_thread(shell.json)
+
+    told, data = asyncio.run(beside_a_server())
+    assert "the server runs at http://127.0.0.1:4711" in told
+    assert (data["servers"], data["entries"], data["exists"]) == ([4711], 2, True)
+    assert len(told.splitlines()) == 5

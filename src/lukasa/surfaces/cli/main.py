@@ -250,7 +250,7 @@ def _version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
 def cli(ctx: click.Context) -> None:
     """Give AI agents a memory that you can read, correct and explain."""
     if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
+        _load("invocation").pass_invocation(_load("here").tell)()
 
 
 def _noted(message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None) -> str:

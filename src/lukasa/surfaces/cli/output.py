@@ -23,7 +23,7 @@ from lukasa.surfaces.cli.options import close
 
 ID_HEADS = ("id", "entry")  # the columns of a table that hold ids
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_LENGTHS = (13, 18, 23, 28, 32, 36)
+_LENGTHS = (18, 23, 28, 32, 36)
 
 
 class StyledText(Struct, frozen=True):
@@ -39,6 +39,12 @@ Lines = Iterable[Line]
 
 def line(*parts: str | StyledText) -> Line:
     return tuple(StyledText(part) if isinstance(part, str) else part for part in parts)
+
+
+def many(count: int, word: str) -> str:
+    """Return a count with its word: 1 entry, 2 entries."""
+    plural = f"{word[:-1]}ies" if re.search(r"[^aeiou]y$", word) else f"{word}s"
+    return f"{count:,} {word if count == 1 else plural}"
 
 
 def title(text: str) -> StyledText:

@@ -152,7 +152,7 @@ def _server_module() -> Any:
         if (missing.name or "").partition(".")[0] == "lukasa":
             raise
         raise InvalidInput(
-            f"the server needs the package {missing.name!r}", fix="pip install 'lukasa[server]'"
+            f"the server needs the package {missing.name!r}", fix="pip install 'lukasa[serve]'"
         ) from None
 
 
@@ -261,7 +261,7 @@ def _mcp_server() -> Any:
         if (missing.name or "").partition(".")[0] == "lukasa":
             raise
         raise InvalidInput(
-            f"an MCP server needs the package {missing.name!r}", fix="pip install 'lukasa[server]'"
+            f"an MCP server needs the package {missing.name!r}", fix="pip install 'lukasa[serve]'"
         ) from None
 
 
