@@ -15,7 +15,7 @@ CREWAI := .venv-crewai
 POSTGRES ?= .postgres
 
 .DEFAULT_GOAL := help
-.PHONY: help run run-postgres tour recording outputs docs install model browser node test check frameworks format torture bench bench-latency bench-server bench-offline bench-quality bench-own bench-nearest bench-write bench-meaning bench-speed bench-postgres bench-scale bench-attack bench-corpus bench-verify bench-move bench-langgraph conformance clean
+.PHONY: help run run-postgres tour recording pictures outputs docs install model browser node test check frameworks format torture bench bench-latency bench-server bench-offline bench-quality bench-own bench-nearest bench-write bench-meaning bench-speed bench-postgres bench-scale bench-attack bench-corpus bench-verify bench-move bench-langgraph conformance clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -35,6 +35,9 @@ tour: install ## Show how memory works, in the terminal, in a throw-away memory
 
 recording: install ## Record the terminal session of the README from the real program, into docs/pictures
 	@$(BIN)/python -m tools.recording docs/pictures/session.svg
+
+pictures: install browser ## Take the pictures of the page for the README and the docs, into docs/pictures
+	@$(BIN)/python -m tools.pictures
 
 outputs: install ## Run the tutorial, and write the outputs that it shows anew where they differ
 	@$(BIN)/python -m tools.pages docs/tutorial.md
