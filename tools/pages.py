@@ -156,6 +156,7 @@ def _split(printed: str, count: int) -> list[str]:
 
 _FREE = re.compile(
     r"(?P<uuid>\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b)"
+    r"|(?P<short>\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}\b)"
     r"|(?P<digest>\b(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])[0-9a-f]{12,64}\b)"
     r"|(?P<day>\b\d{4}-\d\d-\d\d\b)"
     r"|(?P<time>\b\d\d:\d\d(?::\d\d)?\b(?= UTC))"
@@ -165,6 +166,7 @@ _FREE = re.compile(
 _FORMS = {
     "uuid": r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
     "digest": r"[0-9a-f]{12,64}",
+    "short": r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}",
     "time": r"\d\d:\d\d(?::\d\d)?",
     "ms": r"\d+",
     "any": r"[^\n]*?",

@@ -11,7 +11,11 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
-UNINSTALLED = {"local"}  # `make` leaves it out, because it is compiled for longer than all tests run
+UNINSTALLED = {
+    "local",
+    "serve",
+    "all",
+}  # `make` leaves it out, because it is compiled for longer than all tests run; the others name these extras
 
 
 def closure(requirements: list[str]) -> set[str]:

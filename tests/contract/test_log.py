@@ -188,3 +188,17 @@ def test_what_there_is_and_what_happened_is_counted(store: Store) -> None:
     assert [s.merged for s in store.shares(later(-1)) if s.state is State.FORGOTTEN] == [3]
     assert store.event_counts(later(-1)) == {"entry.merged": 1, "entry.added": 3, "entry.forgotten": 1}
     assert store.event_counts(later(1)) == {}
+
+
+def test_subjects_are_found_by_their_beginning(store: Store) -> None:
+    """An id is found by its beginning, each once whatever happened to it, and no more than asked for."""
+    ids = [
+        f"{time}-7bc7-aded-00000000000{number}"
+        for number, time in enumerate(("01a1f5ee-a1ec",) * 2 + ("02a1f5ee-0000",))
+    ]
+    for id in ids:
+        commit(store, *[Record(EventDraft("job.queued", id, {})) for _ in range(3)])
+    assert store.subjects("01a1f5ee", 9) == ids[:2]
+    assert store.subjects("01a1f5ee", 1) == ids[:1]
+    assert store.subjects(ids[1], 9) == [ids[1]]
+    assert store.subjects("03", 9) == []

@@ -35,7 +35,7 @@ _COUNT = count()
 NOT_VERBS = {"health", "openapi", "event_stream", "page", "session_enter", "session_show", "session_leave", "assets"}
 NOT_VERBS.add("mcp")  # whose tools test_mcp_tools goes through
 NOT_VERBS |= {"live", "ready", "metrics"}  # which test_operating goes through
-NOT_VERBS |= {"export", "export_workspace", "import"}  # which test_portable_http goes through
+NOT_VERBS |= {"export", "export_workspace", "import", "import_past"}  # which test_portable_http goes through
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     with Lukasa.open(tmp_path_factory.mktemp("matrix"), embedder="none", clock=clock) as memory:
         memory.workspace("novel")
         memory.workspace("other")
+        memory.sync.init(str(tmp_path_factory.mktemp("matrix-sync") / "shared"), "five random words are enough")
         access = memory.access
         expired = access.create("expired", workspaces=["novel"], can=EVERYTHING, expires=timedelta(seconds=1))
         revoked = access.create("revoked", workspaces=["novel"], can=EVERYTHING)
@@ -146,6 +147,10 @@ class Things(dict[str, str]):
     def _removal(self) -> str:
         return self._memory.removal_plan(self["doomed"]).digest
 
+    def _backups(self) -> str:
+        folder = self._memory.settings.data.parent / f"backups-{next(_COUNT)}"
+        return self._memory.backup(folder).folder
+
     def _erasable(self) -> str:
         return f"nobody {self['fresh']}"
 
@@ -184,6 +189,7 @@ PAST = b64encode(b'{"type":"entity","name":"Ines","entityType":"p","observations
 # What a good call of each verb says: the values of its path, and the rest. A verb that is not here fails the test.
 EXAMPLES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "memory_read": ({}, {"query": "what is the word of the day?"}),
+    "memory_gather": ({}, {"query": "what are all the words of the day?"}),
     "memory_why": ({"id": "{entry}"}, {"query": "what is the word of the day?"}),
     "memory_context": ({}, {"query": "the word"}),
     "memory_put": ({}, {"content": "The harbour of {fresh} freezes in winter"}),
@@ -206,6 +212,8 @@ EXAMPLES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "memory_erase_plan": ({}, {"source": "{erasable}"}),
     "memory_erase": ({}, {"source": "{erasable}", "confirm": "{erasure}"}),
     "memory_erasures": ({}, {}),
+    "sync_status": ({}, {}),
+    "sync_now": ({}, {}),
     "workspace_overview": ({}, {}),
     "workspace_home": ({}, {}),
     "workspace_board": ({}, {}),
@@ -282,6 +290,9 @@ EXAMPLES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "workspace_merge": ({}, {"into": "other", "confirm": "{merge}"}),
     "workspace_removal_plan": ({}, {}),
     "workspace_remove": ({}, {"confirm": "{removal}"}),
+    "backup_list": ({}, {"folder": "{backups}"}),
+    "backup_make": ({}, {"folder": "{backups}", "keep_last": 2}),
+    "backup_check": ({}, {"folder": "{backups}"}),
 }
 # A grant takes part in no conversation of the owner's, so these are not there for it.
 OWNERS_TALK = {"conversation_end", "conversation_archive"} | {name for name in BY_NAME if name.startswith("note_")}

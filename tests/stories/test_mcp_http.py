@@ -16,10 +16,12 @@ import httpx2
 import pytest
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.client.subscriptions import SubscriptionLost
+from mcp.shared.subscriptions import ResourceUpdated
 
 from lukasa import Lukasa
 from tests.helpers.making import FixedClock
-from tests.helpers.mcp import EVERYTHING, called, refused, wait
+from tests.helpers.mcp import EVERYTHING, called, reached, refused, wait
 from tests.helpers.processes import TORTURE
 from tests.helpers.server import Running, running
 
@@ -53,6 +55,51 @@ async def visiting(house: Running, token: str, mode: str = "auto") -> AsyncItera
         yield client
 
 
+def test_a_client_hears_of_changes_and_lists_all_if_it_asks(house: Running) -> None:
+    """U3, X4: a stream of changes over HTTP ends with the grant; the address says that every tool shall be listed."""
+    context = "lukasa://novel/context"
+    secret = token(house)
+
+    async def work() -> None:
+        async with (
+            visiting(house, secret) as client,
+            client.listen(resource_subscriptions=[context]) as changes,
+        ):
+            house.memory.existing("novel").put("workspace", "The villain is called Malachar")
+            assert await anext(changes) == ResourceUpdated(uri=context)
+            house.memory.access.revoke("claude")
+            with pytest.raises(StopAsyncIteration):
+                await anext(changes)
+        other = token(house, name="editor")
+        async with (
+            httpx2.AsyncClient(headers={"authorization": f"Bearer {other}"}, timeout=60) as http,
+            Client(streamable_http_client(f"{address(house)}?tools=all", http_client=http)) as client,
+        ):
+            names = {tool.name for tool in (await client.list_tools()).tools}
+            assert "memory_undo" in names
+            assert "more" not in names
+
+    wait(work)
+
+
+def test_a_server_stops_though_a_client_listens(tmp_path: Path) -> None:
+    """U3: an open stream of changes does not keep a server."""
+    with Lukasa.open(tmp_path / "data", embedder="none") as memory:
+        memory.workspace("novel")
+
+        async def work(house: Running) -> None:
+            async with (
+                visiting(house, token(house)) as client,
+                client.listen(resource_subscriptions=["lukasa://novel/context"]) as changes,
+            ):
+                house.server.stop()
+                with pytest.raises((StopAsyncIteration, SubscriptionLost)):
+                    await anext(changes)
+
+        with running(memory) as house:
+            wait(lambda: work(house))
+
+
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_a_life_of_a_memory(house: Running, mode: str) -> None:
     """U3, B11: remember, recall, correct, forget and look at a scrub, in the newest protocol and in the older ones."""
@@ -66,7 +113,7 @@ def test_a_life_of_a_memory(house: Running, mode: str) -> None:
             assert hit["entry"]["id"] == stored["id"]
             await called(client, "memory_update", id=stored["id"], content="The villain is called Morgana.")
             assert (await called(client, "memory_scrub_plan", mode="full", tier="workspace"))["lines"]
-            assert "memory_scrub_execute" not in {tool.name for tool in (await client.list_tools()).tools}
+            assert "memory_scrub_execute" not in await reached(client)
             assert "only the owner" in await refused(client, "memory_scrub_execute")
             await called(client, "memory_forget", id=stored["id"])
             assert (await called(client, "memory_list"))["entries"] == []
@@ -147,7 +194,11 @@ def canary(place: int) -> str:
 
 async def one_call(http: httpx2.AsyncClient, url: str, secret: str, place: int, n: int) -> None:
     """One call of one client. Every second one writes."""
-    body = request("memory_put", {"content": f"Ship {n} of place {place} is called S{n}y."}) if n % 2 else None
+    body = (
+        request("memory_put", {"content": f"Ship {n} of place {place} is called S{n}y.", "detail": True})
+        if n % 2
+        else None
+    )
     name = "memory_put" if body else "memory_read"
     headers = {
         "authorization": f"Bearer {secret}",
@@ -156,7 +207,8 @@ async def one_call(http: httpx2.AsyncClient, url: str, secret: str, place: int, 
         "mcp-method": "tools/call",
         "mcp-name": name,
     }
-    answer = await http.post(url, json=body or request(name, {"query": "which canary?", "limit": 1}), headers=headers)
+    asked = request(name, {"query": "which canary?", "limit": 1, "detail": True})
+    answer = await http.post(url, json=body or asked, headers=headers)
     assert answer.status_code == 200, answer.text
     reply = answer.json()
     assert reply["id"] == 7

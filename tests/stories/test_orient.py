@@ -9,7 +9,7 @@ import pytest
 from lukasa import Lukasa, Trust, Workspace
 from lukasa.model.errors import Conflict, InvalidInput, InvalidScope, NotFound, ReadOnlyForAgents
 from lukasa.read.context import parse
-from tests.helpers.making import FixedClock
+from tests.helpers.making import FixedClock, shortened
 
 
 def test_voice_and_soul_exist_from_the_start(memory: Lukasa) -> None:
@@ -127,7 +127,7 @@ def test_context_round_trips(world: Workspace) -> None:
     """C2: the text and the data are the same document."""
     world.put("workspace", "## The villain\n> is quoted\n- and listed")
     context = world.context("villain")
-    assert parse(str(context)) == context.document
+    assert parse(str(context)) == shortened(context.document)
 
 
 def test_what_does_not_fit_is_told(world: Workspace) -> None:
@@ -158,7 +158,7 @@ def test_an_earlier_value_is_one_line_under_the_later_one(world: Workspace, cloc
         '\n> The villain is called Vexis\n  Earlier, may no longer hold: 2026-11-15 "The villain is called '
         '\\"Malachar\\";\\n> or so"\n'
     )
-    assert parse(text) == context.document
+    assert parse(text) == shortened(context.document)
 
 
 def test_an_empty_workspace_is_polite(memory: Lukasa) -> None:

@@ -209,4 +209,4 @@ def test_without_the_extra_it_says_what_to_install(shell: Shell, tmp_path: Path)
         [*COMMAND, "serve", "--no-open"], env=env, capture_output=True, text=True, timeout=60, check=False
     )
     assert done.returncode == 2
-    assert "lukasa[server]" in done.stderr
+    assert "lukasa[serve]" in done.stderr

@@ -52,6 +52,58 @@ export interface AmendmentOut {
   version: number;
 }
 
+export interface BackedUpOut {
+  folder: string;
+  at: string;
+  stores: number;
+  entries: number;
+  events: number;
+  files: number;
+  /** Faults of the memory itself; with some, the backup is not a good one. */
+  findings: Array<string>;
+  /** Bytes that no earlier backup had. */
+  written: number;
+  /** Bytes of all backups of the folder. */
+  size: number;
+  removed: Array<string>;
+  purged: Array<PurgedOut>;
+}
+
+export interface BackupCheckIn {
+  /** The whole path of a folder of backups on the server's machine, as /mnt/backups. */
+  folder: string;
+  /** Try out all of them, not the newest alone. */
+  every?: boolean;
+}
+
+export interface BackupIn {
+  /** The whole path of a folder of backups on the server's machine, as /mnt/backups. */
+  folder: string;
+  /** Keep the newest of each of the last days, weeks, months: 7d/4w/12m. */
+  keep?: string;
+  /** Keep the newest of all, so many. */
+  keep_last?: number | null;
+  /** Take out of older backups what has been removed for good since. */
+  purge?: boolean;
+}
+
+export interface BackupOut {
+  at: string;
+  /** good, faults or damaged */
+  state: string;
+  wrong: string;
+  workspaces: Array<string>;
+  entries: number;
+  events: number;
+  files: number;
+  purged_at: string | null;
+}
+
+export interface BackupsOut {
+  folder: string;
+  backups: Array<BackupOut>;
+}
+
 export interface BatchOut {
   written: Array<WrittenOut>;
 }
@@ -141,6 +193,18 @@ export interface ChartOut {
   svg: string;
 }
 
+export interface CheckedOut {
+  at: string;
+  /** Whether it was restored on trial, as a whole. */
+  tried: boolean;
+  wrong: Array<string>;
+}
+
+export interface ChecksOut {
+  sound: boolean;
+  backups: Array<CheckedOut>;
+}
+
 /** An entry with what it cites. `documents` are those that it links to, as they are now. */
 export interface CitationsOut {
   id: string;
@@ -182,7 +246,7 @@ export interface ConfirmationOut {
 export interface ContextIn {
   /** The task at hand; if empty, only what always holds. */
   query?: string;
-  /** Only these tiers; all tiers within reach if left out. */
+  /** Only these levels of memory, such as workspace; all if left out. */
   tiers?: Array<string>;
   /** Channel to search as well, by name or id. */
   channel?: string | null;
@@ -532,13 +596,13 @@ export interface EvidenceOut {
 }
 
 export interface ExecuteIn {
-  /** full: a whole tier; keep_named: a tier without its pages; purge_thread: one conversation. */
+  /** full: a whole level of memory; keep_named: without its pages; purge_thread: one conversation. */
   mode: "full" | "keep_named" | "purge_thread";
-  /** Tier to empty; not for purge_thread. */
+  /** Level of memory to empty, such as workspace; not for purge_thread. */
   tier?: string | null;
-  /** Channel, if the tier belongs to one. */
+  /** Channel, if that level belongs to one. */
   channel?: string | null;
-  /** Conversation, if the tier belongs to one, or for purge_thread. */
+  /** Conversation, if that level belongs to one, or for purge_thread. */
   conversation?: string | null;
   /** Digest of the plan, or its first 12 characters. */
   confirm: string;
@@ -594,6 +658,72 @@ export interface GateOut {
   verdict: string;
   confidence: number;
   reason: string;
+}
+
+export interface GatherIn {
+  /** Your question, as you would ask a person; empty for the most relevant entries. */
+  query: string;
+  /** Only these levels of memory, such as workspace; all if left out. */
+  tiers?: Array<string>;
+  /** Channel to search as well, by name or id. */
+  channel?: string | null;
+  /** Conversation to search as well, by ref code or id. */
+  conversation?: string | null;
+  /** auto, lean, balanced or deep: how much to search for. */
+  profile?: string;
+  /** At most this many hits. */
+  limit?: number | null;
+  /** Only semantic, episodic or procedural entries. */
+  kind?: "episodic" | "semantic" | "procedural" | null;
+  /** Only entries of this category. */
+  category?: string | null;
+  /** Only entries that have all of these. */
+  tags?: Array<string>;
+  /** Only entries learned from this source. */
+  source?: string | null;
+  /** Only entries that an agent, the author or an import wrote: agent, author, import. */
+  curator?: "agent" | "author" | "import" | null;
+  /** Only entries in this state. */
+  state?: "active" | "held" | "stale" | "forgotten" | "superseded" | "archived" | "invalidated" | "pruned" | null;
+  /** Only entries written at or after this time. */
+  since?: string | null;
+  /** Only entries written before this time. */
+  until?: string | null;
+  /** Also entries that wait for a person's decision. */
+  held?: boolean;
+  /** Also forgotten, replaced and archived entries. */
+  history?: boolean;
+  /** Answer as memory stood at this time, or at this bookmark. */
+  as_of?: string | null;
+  /** Also entries with secrets, which only the owner gets unasked; ask the user first. */
+  sensitive?: boolean | null;
+  /** At most this many tokens of memory. */
+  budget?: number;
+  /** How to group; by time if left out. */
+  by?: "day" | "month" | "source" | "tier" | null;
+}
+
+/** All that belongs to a question, in groups and in the order of time. */
+export interface GatheredOut {
+  query: string;
+  /** How the question was understood: set, sequence, summary; empty: one answer. */
+  wanted: string;
+  groups: Array<GatheringOut>;
+  tokens: number;
+  budget: number;
+  /** Related hits that the budget had no room for. */
+  beyond: number;
+  /** Estimate, 0 to 1, that one of the best hits answers. */
+  confidence: number | null;
+  notes: Array<string>;
+}
+
+/** Hits of one day, month, source or tier, in the order of time. */
+export interface GatheringOut {
+  title: string;
+  since: string;
+  until: string;
+  hits: Array<HitOut>;
 }
 
 /** The rights of a new grant. Only the owner's credential may create one. */
@@ -688,7 +818,10 @@ export interface HitOut {
   excerpt: string | null;
   /** Characters of the text that are given, such as 2101-2700/7012; memory_get gives all. */
   part: string | null;
+  /** Why it was found, in one sentence. */
+  because: string;
   score: ScoreOut;
+  /** What each signal gave; `percent` adds up to 100. */
   matched: Array<Record<string, unknown>>;
   access: AccessOut | null;
   provenance: Array<Record<string, unknown>>;
@@ -901,7 +1034,7 @@ export interface MemoryUpdateBody {
 export interface MemoryWhyBody {
   /** Your question, as you would ask a person; empty for the most relevant entries. */
   query: string;
-  /** Only these tiers; all tiers within reach if left out. */
+  /** Only these levels of memory, such as workspace; all if left out. */
   tiers?: Array<string>;
   /** Channel to search as well, by name or id. */
   channel?: string | null;
@@ -919,7 +1052,7 @@ export interface MemoryWhyBody {
   tags?: Array<string>;
   /** Only entries learned from this source. */
   source?: string | null;
-  /** Only entries written by agent, author or import. */
+  /** Only entries that an agent, the author or an import wrote: agent, author, import. */
   curator?: "agent" | "author" | "import" | null;
   /** Only entries in this state. */
   state?: "active" | "held" | "stale" | "forgotten" | "superseded" | "archived" | "invalidated" | "pruned" | null;
@@ -1117,7 +1250,9 @@ export interface PastOut {
   messages: Record<string, number>;
   earlier: number;
   secrets: number;
+  /** Some of what was passed over, and why. */
   skipped: Array<PastSkippedOut>;
+  passed_over: number;
   samples: Array<PastSampleOut>;
 }
 
@@ -1158,6 +1293,12 @@ export interface ProposalOut {
   quotes: Array<WordsOut>;
 }
 
+export interface PurgedOut {
+  at: string;
+  removed: Record<string, number>;
+  wrong: string;
+}
+
 export interface PutIn {
   /** A full statement that can be understood on its own. */
   content: string;
@@ -1185,7 +1326,7 @@ export interface PutIn {
   metadata?: Record<string, unknown>;
   /** What it says something about: src/auth.py, src/auth.py:10-20, symbol:src/auth.py:Settings, url:https://…, command:…, memory:ID, document:ID, document:ID#12. */
   cites?: Array<string>;
-  /** Tier of memory, such as workspace; the default tier of the workspace if left out. */
+  /** Level of memory, such as workspace or account; the usual one if left out. */
   tier?: string | null;
   /** Channel to work in, by name or id. */
   channel?: string | null;
@@ -1196,7 +1337,7 @@ export interface PutIn {
 export interface PutManyIn {
   /** The statements, in order. */
   memos: Array<MemoIn>;
-  /** Tier of memory, such as workspace; the default tier of the workspace if left out. */
+  /** Level of memory, such as workspace or account; the usual one if left out. */
   tier?: string | null;
   /** Channel to work in, by name or id. */
   channel?: string | null;
@@ -1214,7 +1355,7 @@ export interface ReachOut {
 export interface ReadIn {
   /** Your question, as you would ask a person; empty for the most relevant entries. */
   query: string;
-  /** Only these tiers; all tiers within reach if left out. */
+  /** Only these levels of memory, such as workspace; all if left out. */
   tiers?: Array<string>;
   /** Channel to search as well, by name or id. */
   channel?: string | null;
@@ -1232,7 +1373,7 @@ export interface ReadIn {
   tags?: Array<string>;
   /** Only entries learned from this source. */
   source?: string | null;
-  /** Only entries written by agent, author or import. */
+  /** Only entries that an agent, the author or an import wrote: agent, author, import. */
   curator?: "agent" | "author" | "import" | null;
   /** Only entries in this state. */
   state?: "active" | "held" | "stale" | "forgotten" | "superseded" | "archived" | "invalidated" | "pruned" | null;
@@ -1252,12 +1393,18 @@ export interface ReadIn {
   count?: boolean;
   /** Also passages of discovered web pages, which nobody has checked. */
   discoveries?: boolean;
+  /** Best first, or in the order of time. */
+  order?: "match" | "time";
 }
 
 export interface RecallOut {
   query: string;
   profile: string;
   hits: Array<HitOut>;
+  /** Estimate, 0 to 1, that one of the first hits answers. */
+  confidence: number | null;
+  /** No memory seems to answer: what is nearest is given. */
+  nothing_found: boolean;
   notes: Array<string>;
   /** If they were asked for. */
   discoveries: Array<FoundPassageOut>;
@@ -1278,6 +1425,8 @@ export interface ReceiptOut {
   swept: boolean;
   unreachable: Array<string>;
   operator: string;
+  /** Machines of a sync that have not said yet that they erased it too. */
+  unconfirmed: Array<string>;
 }
 
 export interface ReceiptsOut {
@@ -1389,7 +1538,7 @@ export interface RowOut {
 export interface RunIn {
   /** The work to do: consolidate, maintain or reflect. */
   kind: "consolidate" | "maintain" | "reflect";
-  /** Only in these tiers; not for reflect. */
+  /** Only in these levels of memory; not for reflect. */
   tiers?: Array<string>;
 }
 
@@ -1433,13 +1582,13 @@ export interface ScoreOut {
 }
 
 export interface ScrubIn {
-  /** full: a whole tier; keep_named: a tier without its pages; purge_thread: one conversation. */
+  /** full: a whole level of memory; keep_named: without its pages; purge_thread: one conversation. */
   mode: "full" | "keep_named" | "purge_thread";
-  /** Tier to empty; not for purge_thread. */
+  /** Level of memory to empty, such as workspace; not for purge_thread. */
   tier?: string | null;
-  /** Channel, if the tier belongs to one. */
+  /** Channel, if that level belongs to one. */
   channel?: string | null;
-  /** Conversation, if the tier belongs to one, or for purge_thread. */
+  /** Conversation, if that level belongs to one, or for purge_thread. */
   conversation?: string | null;
 }
 
@@ -1672,6 +1821,60 @@ export interface SurveyOut {
   jobs: Record<string, number>;
   vectors: VectorsOut | null;
   events: number;
+}
+
+export interface SyncMachineOut {
+  name: string;
+  machine: string;
+  fingerprint: string;
+  /** `this`, `member`, `removed`, or `outside` for one that has to join again. */
+  standing: string;
+  own: boolean;
+  trust: string;
+  bundles: number;
+  seen_at: string | null;
+  /** Bundles of this machine that it has not read yet. */
+  behind: number;
+  /** Whether it had the same memory as this machine when it was last seen. */
+  same: boolean;
+  trouble: string;
+}
+
+export interface SyncOut {
+  configured: boolean;
+  remote: string;
+  name: string;
+  fingerprint: string;
+  synced_at: string | null;
+  /** Changes that nobody has heard of yet. */
+  waiting: number;
+  /** Digest of this memory; machines with the same digest have the same memory. */
+  state: string;
+  machines: Array<SyncMachineOut>;
+  troubles: Array<string>;
+  ended: string;
+  /** Receipts of erasures, with the machines that have not confirmed them. */
+  unconfirmed: Record<string, Array<string>>;
+}
+
+export interface SyncedOut {
+  at: string;
+  remote: string;
+  sent: number;
+  bundles: number;
+  /** Changes by machine. */
+  taken: Record<string, number>;
+  /** What became of them here, by kind. */
+  changes: Record<string, Record<string, number>>;
+  held: number;
+  waiting: number;
+  emptied: number;
+  joined: Array<Record<string, unknown>>;
+  removed: Array<string>;
+  /** Sentences that name the file and the machine. */
+  refused: Array<string>;
+  waits: Array<string>;
+  state: string;
 }
 
 export interface TableIn {
@@ -2048,18 +2251,18 @@ export interface Operations {
     } & PutIn;
     output: WrittenOut;
   };
-  /** List the entries of a tier, newest first, by state, kind, category, source or time. To answer a question use memory_read, which finds the best matches; use this to look through a tier. Needs the capability `read`. */
+  /** List the entries of one level of memory, newest first, by state, kind, category, source or time. To answer a question use memory_read, which finds the best matches. Needs the capability `read`. */
   memory_list: {
     input: {
       /** Name or id of a workspace. */
       workspace: string;
-      /** Tier of memory, such as workspace; the default tier of the workspace if left out. */
+      /** Level of memory, such as workspace or account; the usual one if left out. */
       tier?: string | null;
       /** Channel to work in, by name or id. */
       channel?: string | null;
       /** Conversation to work in, by ref code or id. */
       conversation?: string | null;
-      /** active, held, stale, forgotten, superseded, archived, … */
+      /** active, held (waits for a person), stale, forgotten, superseded, archived, … */
       state?: "active" | "held" | "stale" | "forgotten" | "superseded" | "archived" | "invalidated" | "pruned" | null;
       /** Only semantic, episodic or procedural entries. */
       kind?: "episodic" | "semantic" | "procedural" | null;
@@ -2069,13 +2272,13 @@ export interface Operations {
       tag?: string | null;
       /** Only entries learned from this source. */
       source?: string | null;
-      /** Only entries written by agent, author or import. */
+      /** Only entries that an agent, the author or an import wrote: agent, author, import. */
       curator?: "agent" | "author" | "import" | null;
       /** Only entries written at or after this time. */
       since?: string | null;
       /** Only entries written before this time. */
       until?: string | null;
-      /** Also held and retired entries. */
+      /** Also entries that wait for a person, and retired ones. */
       everything?: boolean;
       /** Only entries that match these words, best first, in one page. */
       q?: string | null;
@@ -2102,6 +2305,14 @@ export interface Operations {
     } & ReadIn;
     output: RecallOut;
   };
+  /** Collect all that memory holds about something: every member of a set, what happened in which order, or the material for a summary. Answers in groups by time, within a budget of tokens. For one fact use memory_read. Needs the capability `read`. */
+  memory_gather: {
+    input: {
+      /** Name or id of a workspace. */
+      workspace: string;
+    } & GatherIn;
+    output: GatheredOut;
+  };
   /** Explain step by step why an entry is, or is not, among the hits of a question. Use it to find out what went wrong with a read, not to read. Needs the capability `read`. */
   memory_why: {
     input: {
@@ -2112,7 +2323,7 @@ export interface Operations {
     } & MemoryWhyBody;
     output: TraceOut;
   };
-  /** Get the document to start from: the author's pages, rules that always hold, and what each tier knows about the task at hand, within a budget of tokens. Call it once at the beginning of a piece of work. Needs the capability `read`. */
+  /** Get what to start from: the author's pages, rules that always hold, and what memory knows about the task at hand. Call it once, when a piece of work begins and nothing from memory is in front of you yet. Later, and for a question, call memory_read. Needs the capability `read`. */
   memory_context: {
     input: {
       /** Name or id of a workspace. */
@@ -2154,7 +2365,7 @@ export interface Operations {
     };
     output: WrittenOut;
   };
-  /** Say that you checked an entry against the world or its document: confirmed if it still holds, failed if not. A confirmation renews it; enough independent ones make an observed event a fact, and let in a claim that was held for them. Failed checks in a row archive a fact. Only call it after you have looked. Needs the capability `write`. */
+  /** Say that you checked an entry against the world or its document: confirmed if it still holds, failed if not. A confirmation renews it; enough independent ones make an observed event a fact, and let in a claim that waited for them. Failed checks in a row archive a fact. Only call it after you have looked. Needs the capability `write`. */
   memory_corroborate: {
     input: {
       /** Name or id of a workspace. */
@@ -2380,7 +2591,7 @@ export interface Operations {
     };
     output: NamedListOut;
   };
-  /** Show what waits for the owner's decision: held entries and proposed changes of the curated page, which reads do not find until the owner approves them, pairs of entries of which the later one may replace the earlier one, entries that rest on something which changed or was withdrawn, and changes submitted to documents. Tell the owner about them; do not act on them. Needs the capability `review`. */
+  /** Show what waits for the owner's decision: entries and changes of the main page that wait, which reads do not find until the owner approves them, pairs of entries of which the later one may replace the earlier one, entries that rest on something which changed or was withdrawn, and changes submitted to documents. Tell the owner about them; do not act on them. Needs the capability `review`. */
   review_list: {
     input: {
       /** Name or id of a workspace. */
@@ -2566,7 +2777,7 @@ export interface Operations {
     } & StartIn;
     output: ConversationOut;
   };
-  /** End a conversation. A summary of what was remembered stays in its channel. Its own notes and entries go, except those that the spec carries into the next tier: put what should last into a lasting tier first. Needs the capability `conversations`. */
+  /** End a conversation. A summary of what was remembered stays in its channel. Its own notes and entries go, except those that the settings carry on: store what should last in the workspace first. Needs the capability `conversations`. */
   conversation_end: {
     input: {
       /** Name or id of a workspace. */
@@ -2576,12 +2787,12 @@ export interface Operations {
     };
     output: EndedOut;
   };
-  /** End the bound scope of a tier, such as a session: what the spec keeps goes to the next tier, the rest is cleared, open conversations inside end first, and later writes are refused. Needs the capability `conversations`. */
+  /** End what a level of memory is bound to, such as a session: what the settings keep moves on, the rest is cleared, open conversations inside end first, and later writes are refused. Needs the capability `conversations`. */
   scope_end: {
     input: {
       /** Name or id of a workspace. */
       workspace: string;
-      /** A tier, or the event that ends it, such as session or session_end. */
+      /** The level of memory, or the event that ends it, such as session or session_end. */
       name: string;
     };
     output: ScopesEndedOut;
@@ -2720,7 +2931,7 @@ export interface Operations {
     };
     output: TokensOut;
   };
-  /** Show statistics: entries by tier, state and source, events, background work and its costs. Needs the capability `stats`. */
+  /** Show statistics: entries by level of memory, state and source, events, background work and its costs. Needs the capability `stats`. */
   workspace_stats: {
     input: {
       /** Name or id of a workspace. */
@@ -2922,7 +3133,7 @@ export interface Operations {
     } & JobCancelBody;
     output: JobOut;
   };
-  /** Show what a scrub would remove for good: one scope of one tier, or one conversation. It removes nothing. Use it only when the person asks what would be removed; to take out a single entry, use memory_forget. Needs the capability `scrub_plan`. */
+  /** Show what emptying one level of memory, or one conversation, would remove for good. It removes nothing. Use it only when the person asks what would be removed; to take out a single entry, use memory_forget. Needs the capability `scrub_plan`. */
   memory_scrub_plan: {
     input: {
       /** Name or id of a workspace. */
@@ -3010,6 +3221,26 @@ export interface Operations {
     };
     output: ReceiptsOut;
   };
+  /** List the backups in a folder, newest first. Needs the capability `grants`. Only the owner may use it. */
+  backup_list: {
+    input: {
+      /** The whole path of a folder of backups on the server's machine, as /mnt/backups. */
+      folder: string;
+    };
+    output: BackupsOut;
+  };
+  /** Back up all memory into a folder while it is in use, and try the backup out. With keep and keep_last, older backups that no rule keeps are removed; the last good one always stays. Needs the capability `grants`. Only the owner may use it. */
+  backup_make: {
+    input: {
+    } & BackupIn;
+    output: BackedUpOut;
+  };
+  /** Read every piece of all backups in a folder, and restore one on trial, or all of them. Needs the capability `grants`. Only the owner may use it. */
+  backup_check: {
+    input: {
+    } & BackupCheckIn;
+    output: ChecksOut;
+  };
   /** Show which models the settings name and whether they can be used, and where memory is. No key is shown. Needs the capability `grants`. Only the owner may use it. */
   settings_show: {
     input: {
@@ -3030,6 +3261,18 @@ export interface Operations {
     };
     output: SpecWordsOut;
   };
+  /** Show whether this memory syncs with other machines, which these are, when each was seen, and what waits. Needs the capability `stats`. Only the owner may use it. */
+  sync_status: {
+    input: {
+    };
+    output: SyncOut;
+  };
+  /** Tell the other machines what changed here, and take what they told. It needs a sync that was begun or joined on the command line. Needs the capability `jobs`. Only the owner may use it. */
+  sync_now: {
+    input: {
+    };
+    output: SyncedOut;
+  };
 }
 
 /** Method, path, and whether the operation changes something that has a version. */
@@ -3038,6 +3281,7 @@ export const ROUTES: { readonly [name in keyof Operations]: readonly [string, st
   memory_list: ['GET', '/v1/workspaces/{workspace}/entries', false],
   memory_put_many: ['POST', '/v1/workspaces/{workspace}/entries/batch', false],
   memory_read: ['POST', '/v1/workspaces/{workspace}/read', false],
+  memory_gather: ['POST', '/v1/workspaces/{workspace}/gather', false],
   memory_why: ['POST', '/v1/workspaces/{workspace}/entries/{id}/why', false],
   memory_context: ['POST', '/v1/workspaces/{workspace}/context', false],
   memory_get: ['GET', '/v1/workspaces/{workspace}/entries/{id}', false],
@@ -3130,7 +3374,12 @@ export const ROUTES: { readonly [name in keyof Operations]: readonly [string, st
   memory_erase_plan: ['POST', '/v1/workspaces/{workspace}/erase/plan', false],
   memory_erase: ['POST', '/v1/workspaces/{workspace}/erase', false],
   memory_erasures: ['GET', '/v1/workspaces/{workspace}/erasures', false],
+  backup_list: ['GET', '/v1/backups', false],
+  backup_make: ['POST', '/v1/backups', false],
+  backup_check: ['POST', '/v1/backups/check', false],
   settings_show: ['GET', '/v1/settings', false],
   settings_try: ['POST', '/v1/settings/try', false],
   workspace_spec: ['GET', '/v1/workspaces/{workspace}/spec', false],
+  sync_status: ['GET', '/v1/sync', false],
+  sync_now: ['POST', '/v1/sync', false],
 };

@@ -205,5 +205,5 @@ class _Places:
 def _user() -> str:
     try:
         return getpass.getuser()
-    except (OSError, KeyError):
+    except (OSError, KeyError, ImportError):  # the last where users are in no list
         return "owner"

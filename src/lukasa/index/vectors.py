@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import threading
 import weakref
 from collections import OrderedDict
@@ -36,6 +35,7 @@ from lukasa.index.ann import (
 )
 from lukasa.index.matches import VectorMatch
 from lukasa.index.rows import SearchRows, VectorKey, VectorRow, VectorRows
+from lukasa.model import system
 from lukasa.model.arrays import np
 from lukasa.model.selection import Selection
 from lukasa.ports import EmbeddingModel, Vector
@@ -462,4 +462,4 @@ def _after_fork() -> None:
         index.after_fork()
 
 
-os.register_at_fork(after_in_child=_after_fork)
+system.at_fork(after_in_child=_after_fork)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from lukasa.model import system
 from lukasa.model.errors import Conflict, StoreError
 from lukasa.ports import CHECKPOINTS
 from lukasa.providers.files.safe_write import locked, os_errors
@@ -88,11 +89,11 @@ def put(data: Path, path: str, mode: int, link: str, pieces: Callable[[], Iterat
         if link:
             temporary.symlink_to(link)
         else:
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | system.CLOEXEC, 0o600)
             with os.fdopen(descriptor, "wb") as file:
                 for piece in pieces():
                     file.write(piece)
-                os.fchmod(file.fileno(), mode & 0o777)
+                system.set_mode(file.fileno(), mode & 0o777)
                 file.flush()
                 os.fsync(file.fileno())
         temporary.replace(place)

@@ -5,7 +5,6 @@ Rows are counted and removed without LangGraph.
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -15,6 +14,7 @@ from typing import Any
 
 import apsw
 
+from lukasa.model import system
 from lukasa.model.conversation import Conversation
 from lukasa.model.erasure import Words
 from lukasa.model.errors import StoreError
@@ -60,30 +60,26 @@ class CheckpointFile:
     def lead(self, conversation: Conversation) -> Iterator[None]:
         """Hold the conversation's lock. If the process dies, the kernel frees it, and the session counts as dead."""
         path = self._lock(conversation)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | system.CLOEXEC, 0o600)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not system.try_lock(descriptor):
+                raise StoreError(
+                    f"conversation {conversation.ref_code} is open in another process", fix="end it there first"
+                )
             yield
-            path.unlink(missing_ok=True)
-        except BlockingIOError:
-            raise StoreError(
-                f"conversation {conversation.ref_code} is open in another process", fix="end it there first"
-            ) from None
+            system.remove_held(path)
         finally:
             os.close(descriptor)
 
     def led(self, conversation: Conversation) -> bool:
         try:
-            descriptor = os.open(self._lock(conversation), os.O_RDWR | os.O_CLOEXEC)
+            descriptor = os.open(self._lock(conversation), os.O_RDWR | system.CLOEXEC)
         except FileNotFoundError:
             return False
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
+            return not system.try_lock(descriptor)
         finally:
             os.close(descriptor)
-        return False
 
     @contextmanager
     def saver(self) -> Iterator[Any]:
@@ -91,7 +87,7 @@ class CheckpointFile:
         sqlite3 = import_module("sqlite3")
         path = self._folder / CHECKPOINTS
         try:
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | system.CLOEXEC, 0o600))
             with closing(sqlite3.connect(path, check_same_thread=False, timeout=30.0)) as connection:
                 yield import_module("langgraph.checkpoint.sqlite").SqliteSaver(connection)
         except sqlite3.Error as error:
@@ -107,7 +103,7 @@ class CheckpointFile:
             if db is None:
                 return False
             path = folder / CHECKPOINTS
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | system.CLOEXEC, 0o600))
             copy = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
             try:
                 with copy.backup("main", db, "main") as running:

@@ -6,14 +6,13 @@ platforms import it.
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import os
 import sys
 from collections.abc import Collection
 from importlib import import_module
 from pathlib import Path
 
+from lukasa.model import system
 from lukasa.model.errors import StoreBusy, StoreError
 from lukasa.ports import CHECKPOINTS
 
@@ -64,19 +63,13 @@ def require_closed(folder: Path) -> None:
 
 
 def _in_use(path: Path) -> bool:
-    descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_RDWR | system.CLOEXEC)
     try:
         if path.suffix == ".lock":
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        else:
-            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, _SHARED_SIZE, _SHARED_FIRST)
-    except OSError as error:
-        if error.errno in (errno.EAGAIN, errno.EACCES):
-            return True
-        raise
+            return not system.try_lock(descriptor)
+        return system.is_range_locked(descriptor, _SHARED_FIRST, _SHARED_SIZE)
     finally:
         os.close(descriptor)
-    return False
 
 
 def copy_files(source: Path, target: Path, *, but: Collection[str]) -> None:

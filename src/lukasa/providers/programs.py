@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import selectors
-import signal
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from typing import IO
+
+from lukasa.model import system
 
 _MOST_COMPLAINT = 65_536  # bytes of stderr; the last ones
 _PIECE = 65_536
@@ -26,8 +28,7 @@ def ended(process: subprocess.Popen[bytes]) -> Iterator[None]:
     try:
         yield
     finally:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
+        system.end_group(process)
         process.wait()
         for stream in (process.stdin, process.stdout, process.stderr):
             if stream is not None:
@@ -39,6 +40,8 @@ def exchange(process: subprocess.Popen[bytes], given: bytes, ends: float, most: 
     assert process.stdin
     assert process.stdout
     assert process.stderr
+    if not system.waits_for_pipes():
+        return _exchange_by_threads(process, given, ends, most)
     streams: tuple[IO[bytes], ...] = (process.stdin, process.stdout, process.stderr)
     for stream in streams:
         os.set_blocking(stream.fileno(), False)
@@ -73,6 +76,43 @@ def exchange(process: subprocess.Popen[bytes], given: bytes, ends: float, most: 
         process.wait(_left(ends))
     except subprocess.TimeoutExpired:
         raise TimeoutError from None
+    return bytes(out), bytes(complaint)
+
+
+def _exchange_by_threads(process: subprocess.Popen[bytes], given: bytes, ends: float, most: int) -> tuple[bytes, bytes]:
+    """Do the same where nobody can wait for several pipes at once: a thread writes, and one reads each stream."""
+    assert process.stdin
+    assert process.stdout
+    assert process.stderr
+    out, complaint, too_long = bytearray(), bytearray(), threading.Event()
+
+    def write(into: IO[bytes]) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            into.write(given)
+            into.close()
+
+    def read(stream: IO[bytes], into: bytearray, bound: int) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            while piece := os.read(stream.fileno(), _PIECE):
+                into += piece
+                if len(into) > bound and into is out:
+                    too_long.set()
+                    return
+                del into[: max(0, len(into) - bound)]
+
+    threads = [
+        threading.Thread(target=write, args=(process.stdin,), daemon=True),
+        threading.Thread(target=read, args=(process.stdout, out, most), daemon=True),
+        threading.Thread(target=read, args=(process.stderr, complaint, _MOST_COMPLAINT), daemon=True),
+    ]
+    for thread in threads:
+        thread.start()
+    while process.poll() is None and not too_long.is_set():
+        threads[1].join(min(_POLL, _left(ends)))
+    for thread in threads[1:]:
+        thread.join(0 if too_long.is_set() else _POLL)  # a process that it left behind may hold the streams
+    if too_long.is_set():
+        raise TooLong
     return bytes(out), bytes(complaint)
 
 

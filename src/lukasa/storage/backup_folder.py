@@ -20,6 +20,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from lukasa.model import system
 from lukasa.model.errors import Conflict, NotFound, StoreBusy, StoreDamaged, StoreError, StoreForeign, StoreNewer
 from lukasa.storage.port import Finding
 from lukasa.storage.sqlite.store_files import locked, os_errors, put_in_place
@@ -321,7 +322,7 @@ def _put(path: Path, data: bytes) -> None:
     """Write a private file as a whole, and sync it."""
     temporary = path.with_name(f"{path.name}.new")
     with os_errors(temporary):
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | system.CLOEXEC, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
     put_in_place(temporary, path)

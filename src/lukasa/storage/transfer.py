@@ -98,6 +98,8 @@ CLOSED_SCOPES = _plain(tables.CLOSED_SCOPES, "place")
 TRANSCRIPTS = _plain(tables.TRANSCRIPTS, "place")
 AMENDMENTS = _plain(tables.AMENDMENTS, "place")
 SUBMISSIONS = _plain(tables.SUBMISSIONS, "place", page=_FEW)
+REVISIONS = _plain(tables.REVISIONS, "place", page=_FEW)
+SYNC_NOTES = _plain(tables.SYNC_NOTES)
 ACCESS = _part("access", "id count at", "id")
 MODELS = _part("models", "id name dimensions digest", "id")
 RETIRED = _part("retired", "id", "id")
@@ -149,6 +151,8 @@ PARTS = (
     CITATIONS,
     CITATION_CHECKS,
     CLOSED_SCOPES,
+    REVISIONS,
+    SYNC_NOTES,
     PURGED,
     EVENTS,
     REDACTIONS,
@@ -456,6 +460,10 @@ class Ground(Protocol):
 
     def begin(self, about: About) -> Taking:
         """Make the store, or open what an attempt has left of it. Conflict if another one is in its place."""
+        ...
+
+    def left(self, about: About) -> bool:
+        """Return whether an attempt that did not end has left something of the store."""
         ...
 
     def clear(self, about: About) -> None:

@@ -11,6 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from lukasa.model import system
 from lukasa.providers import folders
 
 PULL_FIX: Final = "run `lukasa model pull`"
@@ -191,7 +192,7 @@ def _state(state: os.stat_result) -> dict[str, int]:
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file atomically: the whole content is on disk, or nothing under that name."""
     partial = path.with_name(f".{path.name}-{os.urandom(8).hex()}")
-    handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | system.CLOEXEC, 0o600)
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(content)

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 
+from lukasa.model import system
 from lukasa.model.corpus import FoundFile, FoundFiles
 from lukasa.model.errors import InvalidInput, NotFound, UnreadableDocument, UnreadableFile
 from lukasa.providers.documents.formats import detect, is_known
@@ -156,7 +157,7 @@ class LocalFiles:
 
     def _opened(self, location: str, most: int) -> bytes:
         """Return the first bytes of a regular file. OSError for everything else."""
-        handle = os.open(location, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        handle = system.open_file(location, os.O_RDONLY | system.NONBLOCK | system.NOCTTY)
         with os.fdopen(handle, "rb") as stream:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 raise OSError(0, "it is not a regular file")

@@ -19,6 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
+from lukasa.model import system
 from lukasa.model.errors import LukasaError, OutsideProject, UnreadableFile
 from lukasa.model.source_text import SourceText
 from lukasa.ports import ProjectFiles
@@ -388,7 +389,7 @@ def _bytes_of(real: str, path: str, about: os.stat_result) -> bytes:
             fix="cite a smaller file",
         )
     try:
-        handle = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        handle = system.open_file(real, os.O_RDONLY | system.NONBLOCK | system.NOCTTY)
     except OSError as error:
         raise UnreadableFile(f"{path[:200]!r} cannot be read: {error.strerror}", fix="cite another file") from None
     with os.fdopen(handle, "rb") as stream:

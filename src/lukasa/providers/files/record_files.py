@@ -9,8 +9,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from lukasa.model import system
 from lukasa.model.errors import Conflict, InvalidDecision, NotFound, StoreFull
-from lukasa.providers.files.safe_write import locked, make_folder, os_errors, put_whole, sync_folder
+from lukasa.providers.files.safe_write import locked, make_folder, os_errors, put_whole
 
 MARK = ".highest-number"
 LOCK = ".lock"
@@ -28,7 +29,7 @@ class AppendedLines(Struct, frozen=True):
         make_folder(self.path.parent)
         with locked(self.path) as descriptor, os_errors(self.path):
             size = os.fstat(descriptor).st_size
-            if size and os.pread(descriptor, 1, size - 1) != b"\n":
+            if size and system.read_at(descriptor, 1, size - 1) != b"\n":
                 data = b"\n" + data  # an earlier writer was cut off in mid-line; keep its bytes on a line of their own
             if os.write(descriptor, data) != len(data):
                 raise StoreFull(
@@ -84,7 +85,7 @@ class DecisionFiles(Struct, frozen=True):
         path = self.path / name
         with os_errors(path):
             try:
-                descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+                descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | system.CLOEXEC, 0o644)
             except FileExistsError:
                 raise Conflict(f"{path} exists already", fix="choose another title") from None
         with os_errors(path):
@@ -92,7 +93,7 @@ class DecisionFiles(Struct, frozen=True):
                 stream.write(text.encode("utf-8"))
                 stream.flush()
                 os.fsync(stream.fileno())
-            sync_folder(self.path)
+            system.sync(self.path)
 
     def replace(self, name: str, text: str) -> None:
         put_whole(self.path / name, text.encode("utf-8"), mode=0o644)

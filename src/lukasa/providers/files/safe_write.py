@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from lukasa.model import system
 from lukasa.model.errors import StoreBusy, StoreError, StoreFull
 
 LOCK_SECONDS = 30.0
@@ -38,7 +38,7 @@ def make_folder(folder: Path) -> None:
 def locked(path: Path, seconds: float = LOCK_SECONDS) -> Iterator[int]:
     """Hold an exclusive lock on a file, which is created if missing; yield a descriptor for reading and appending."""
     with os_errors(path):
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        descriptor = system.open_file(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
     try:
         _wait(descriptor, path, time.monotonic() + seconds)
         yield descriptor
@@ -48,15 +48,11 @@ def locked(path: Path, seconds: float = LOCK_SECONDS) -> Iterator[int]:
 
 def _wait(descriptor: int, path: Path, ends: float) -> None:
     while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if system.try_lock(descriptor):
             return
-        except BlockingIOError:
-            if time.monotonic() > ends:
-                raise StoreBusy(
-                    f"another process holds {path}", fix="try again when that process has finished"
-                ) from None
-            time.sleep(0.005)
+        if time.monotonic() > ends:
+            raise StoreBusy(f"another process holds {path}", fix="try again when that process has finished")
+        time.sleep(0.005)
 
 
 def put_whole(path: Path, data: bytes, *, mode: int = 0o600) -> None:
@@ -64,21 +60,13 @@ def put_whole(path: Path, data: bytes, *, mode: int = 0o600) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
     with os_errors(path):
         try:
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | system.CLOEXEC, mode)
             with os.fdopen(descriptor, "wb") as stream:
                 stream.write(data)
                 stream.flush()
                 os.fsync(stream.fileno())
-            temporary.rename(path)
+            temporary.replace(path)
         except OSError:
             temporary.unlink(missing_ok=True)
             raise
-        sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        system.sync(path.parent)

@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 
+from lukasa.model import system
 from lukasa.model.errors import InvalidInput, UnreadablePast
 
 MOST_FILES = 100_000
@@ -166,8 +167,8 @@ class Bundle:
         path = self.file(name)
         try:
             # A link in a folder may lead anywhere; the path that a person names may be a link.
-            follow = 0 if self.is_file else os.O_NOFOLLOW
-            handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | follow)
+            named = os.path.realpath(path) if self.is_file else path
+            handle = system.open_file(named, os.O_RDONLY | system.NONBLOCK)
             with os.fdopen(handle, "rb") as stream:
                 if not stat.S_ISREG(os.fstat(handle).st_mode):
                     raise UnreadablePast(f"{path!r} is not a file", fix="remove it from the folder, or name a file")

@@ -20,6 +20,7 @@ from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
+from lukasa.model import system
 from lukasa.model.discovery import Repository, RepositoryFile
 from lukasa.model.errors import AddressRefused, FetchFailed, GitError, GitMissing, InvalidInput
 from lukasa.providers.programs import ended
@@ -127,7 +128,7 @@ def _folder() -> Iterator[Path]:
     for old in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):
             about = old.lstat()
-            if about.st_uid == os.getuid() and time.time() - about.st_mtime > _OLD:
+            if system.is_mine(about) and time.time() - about.st_mtime > _OLD:
                 shutil.rmtree(old, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True) as made:
         yield Path(made)

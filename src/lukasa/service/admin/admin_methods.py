@@ -52,6 +52,12 @@ class AdminMethods(Bound, frozen=True):
         moment = inputs.since(since, "since", self.ctx.now)
         return admin.stats.stats(self.ctx, moment)
 
+    def full_id(self, beginning: str) -> str:
+        """Return the id in this workspace or the account that begins with these characters, of an entry or anything
+        else that was written. Without one, return the characters. Only the author may."""
+        self.ctx.require_author("look for ids")
+        return admin.overview.full_id(self.ctx, beginning)
+
     def shown(
         self,
         item: str | None = None,

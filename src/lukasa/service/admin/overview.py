@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -10,6 +11,7 @@ from msgspec import Struct
 
 from lukasa.model.amendment import AmendmentState
 from lukasa.model.entry import Entry
+from lukasa.model.errors import InvalidInput
 from lukasa.model.job import JobState
 from lukasa.model.selection import Selection
 from lukasa.model.submission import SubmissionState
@@ -25,6 +27,25 @@ LOOKED_AT = 2000  # the newest entries of a store, for which an overview compute
 SHOWN = 8
 AHEAD = timedelta(days=30)
 _STEADY = (DecayModel.NONE, DecayModel.EXEMPT)
+
+
+_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_FEW = 4
+
+
+def full_id(ctx: CallContext, beginning: str) -> str:
+    """Return the one id that begins so; the characters themselves if there is none, or if they are a whole name."""
+    wanted = beginning.lower()
+    found = [s for store in (ctx.local, ctx.account) for s in store.subjects(wanted, _FEW)]
+    ids = list(dict.fromkeys(one for one in found if _ID.fullmatch(one)))
+    if not ids or beginning in found:
+        return beginning
+    if len(ids) > 1:
+        shown = ", ".join(ids[: _FEW - 1])
+        raise InvalidInput(
+            f"{len(ids)} or more ids begin with {beginning[:60]!r}: {shown}", fix="give more of its characters"
+        )
+    return ids[0]
 
 
 class TierCount(Struct, frozen=True):

@@ -81,6 +81,7 @@ class MemoryRows:
         limit: int | None = None,
         after: str | None = None,
         hold: bool = False,
+        only: Callable[[Sequence[Any]], bool] | None = None,
     ) -> list[Value]:
         table, positions = query.table, query.table.positions
         found = [(place, row) for place, (_, row) in enumerate(self._admitted(query, values))]
@@ -92,7 +93,7 @@ class MemoryRows:
             rows = self._behind(query, after, rows)
         if query.given is not table:
             rows = [tuple([row[positions[name]] for name in query.given.columns]) for row in rows[:limit]]
-        return [query.given.decode(row) for row in rows[:limit]]
+        return [query.given.decode(row) for row in rows[:limit] if only is None or only(row)]
 
     def _behind(self, query: Query[Any], after: str, rows: Sequence[Row]) -> list[Row]:
         """The rows behind a key, which the query itself need not admit, in the order of insertion or against it."""
@@ -176,6 +177,9 @@ class MemoryRows:
     def used_ids(self, ids: Sequence[str]) -> dict[str, bool]:
         state = self.state
         return {id: id in state.retired for id in ids if id in state.entries or id in state.retired}
+
+    def entry_ids(self, part: str, limit: int) -> list[str]:
+        return sorted(id for id in self.state.entries if id.startswith(part) or id.endswith(part))[:limit]
 
     def stored_entry(self, id: str) -> StoredEntry | None:
         state = self.state

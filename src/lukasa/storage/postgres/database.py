@@ -21,6 +21,7 @@ from psycopg import conninfo, errors
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from lukasa.index.cache import ReadCache
+from lukasa.model import system
 from lukasa.model.errors import InvalidInput, StoreBusy, StoreError, StoreMissing, StoreNewer, StoreUnreachable
 from lukasa.model.text import TOKENIZER_VERSION
 from lukasa.storage.postgres import postgres_store, sql
@@ -551,4 +552,4 @@ def _after_fork() -> None:
         database.after_fork()
 
 
-os.register_at_fork(after_in_child=_after_fork)
+system.at_fork(after_in_child=_after_fork)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import apsw
 
+from lukasa.model import system
 from lukasa.model.errors import StoreError
 from lukasa.storage import tables
 from lukasa.storage.access_counts import AccessCounts
@@ -56,12 +57,12 @@ class Preallocation:
         if self._log is None or self._used < _OFTEN or self._used + _LEFT < self._allocated:
             return
         with suppress(OSError):  # a full disk is left to SQLite to report
-            descriptor = os.open(self._log, os.O_WRONLY | os.O_CLOEXEC)
+            descriptor = os.open(self._log, os.O_WRONLY | system.CLOEXEC)
             try:
                 size, steps = os.fstat(descriptor).st_size, (self._used + _LEFT) // _STEP + 1
                 missing = steps * _STEP * _FRAME - size
                 if missing > 0:
-                    os.pwrite(descriptor, bytes(missing), size)
+                    system.write_at(descriptor, bytes(missing), size)
                 self._allocated = max(size // _FRAME, steps * _STEP)
             finally:
                 os.close(descriptor)
@@ -335,4 +336,4 @@ def _after_fork() -> None:
         connections.after_fork()
 
 
-os.register_at_fork(before=_before_fork, after_in_child=_after_fork)
+system.at_fork(before=_before_fork, after_in_child=_after_fork)

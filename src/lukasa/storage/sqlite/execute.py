@@ -6,7 +6,6 @@ apsw steps lazily, and a half-read statement holds its locks.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
@@ -14,6 +13,7 @@ from typing import Any
 
 import apsw
 
+from lukasa.model import system
 from lukasa.model.errors import (
     Conflict,
     LukasaError,
@@ -130,10 +130,9 @@ def translate(error: apsw.Error, path: Path) -> LukasaError:
 def _no_room(path: Path) -> bool:
     """Whether an I/O error means a full disk: SQLite's own files beside the database have no error for that."""
     try:
-        room = os.statvfs(path.parent)
+        return system.free_bytes(path.parent) < _LITTLE
     except OSError:
         return False
-    return room.f_bavail * room.f_frsize < _LITTLE
 
 
 def busy(path: Path) -> StoreBusy:

@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from lukasa.model import system
 from lukasa.storage.sqlite.store_files import HEAD, LOST
 
 _RECORD = "{seq:020d} {digest:64}\n"
@@ -39,13 +40,13 @@ class HeadFile:
         Whatever the disk answers, the commit stands: a head that could not be written is an old one.
         """
         with suppress(OSError):
-            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | system.CLOEXEC, 0o600)
             try:
-                before = _head_of(os.pread(descriptor, _SIZE, 0))
+                before = _head_of(system.read_at(descriptor, _SIZE, 0))
                 if before is None:
-                    os.fchmod(descriptor, 0o600)
+                    system.set_mode(descriptor, 0o600)
                 if before is None or before.seq < head.seq or back:
-                    os.pwrite(descriptor, _RECORD.format(seq=head.seq, digest=head.digest).encode("ascii"), 0)
+                    system.write_at(descriptor, _RECORD.format(seq=head.seq, digest=head.digest).encode("ascii"), 0)
             finally:
                 os.close(descriptor)
 
@@ -68,9 +69,9 @@ class HeadFile:
     def give_up(self, gone: Head, now: Head) -> None:
         """Keep the evidence of lost writes in a file of its own, and go on from the head that is there."""
         with suppress(OSError):
-            descriptor = os.open(self._lost, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            descriptor = os.open(self._lost, os.O_WRONLY | os.O_CREAT | os.O_APPEND | system.CLOEXEC, 0o600)
             try:
-                os.fchmod(descriptor, 0o600)
+                system.set_mode(descriptor, 0o600)
                 os.write(descriptor, _RECORD.format(seq=gone.seq, digest=gone.digest).encode("ascii"))
             finally:
                 os.close(descriptor)

@@ -6,7 +6,6 @@ They are private whatever the umask, made whole or not at all, and locked while 
 from __future__ import annotations
 
 import errno
-import fcntl
 import hashlib
 import os
 import stat
@@ -25,13 +24,15 @@ import apsw
 from msgspec import Struct, field
 
 from lukasa.index.cache import Answers, ReadCache
-from lukasa.model.errors import StoreError, StoreForeign, StoreFull, StoreMissing, StoreNewer
+from lukasa.model import system
+from lukasa.model.errors import StoreDamaged, StoreError, StoreForeign, StoreFull, StoreMissing, StoreNewer
 from lukasa.model.text import TOKENIZER_VERSION
 from lukasa.storage.sqlite import sql
 from lukasa.storage.sqlite.execute import all_rows, busy, damaged, full, one_value, translated
 from lukasa.storage.sqlite.search import Handle
 
 RESERVE_BYTES = 1 << 20
+_LOOKS = 3  # at a file that seems damaged, and may only be changing
 _SIDES = ("", "-journal", "-wal", "-shm")
 
 
@@ -47,9 +48,9 @@ def make_folder(folder: Path) -> None:
 def new_private_file(path: Path) -> None:
     """An empty file of mode 0600; SQLite gives its side files the mode of their database."""
     with os_errors(path):
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | system.CLOEXEC, 0o600)
         try:
-            os.fchmod(descriptor, 0o600)
+            system.set_mode(descriptor, 0o600)
         finally:
             os.close(descriptor)
 
@@ -63,27 +64,19 @@ def discard(path: Path) -> None:
 def put_in_place(temporary: Path, final: Path) -> None:
     """Rename, with everything on disk before and after: the final path holds a whole database or nothing."""
     with os_errors(final):
-        _sync(temporary)
-        temporary.rename(final)
-        _sync(final.parent)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        system.sync(temporary)
+        temporary.replace(final)
+        system.sync(final.parent)
 
 
 @contextmanager
 def locked(path: Path, timeout: float) -> Iterator[None]:
     """Hold the folder's lock file. The kernel lets go of it when the process dies, however it dies."""
     with os_errors(path):
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | system.CLOEXEC, 0o600)
     try:
         with os_errors(path):
-            os.fchmod(descriptor, 0o600)
+            system.set_mode(descriptor, 0o600)
             _take(descriptor, path, time.monotonic() + timeout)
         yield
     finally:
@@ -92,14 +85,11 @@ def locked(path: Path, timeout: float) -> Iterator[None]:
 
 def _take(descriptor: int, path: Path, deadline: float) -> None:
     while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                raise busy(path) from None
-            time.sleep(import_module("random").uniform(0.001, 0.02))
-        else:
+        if system.try_lock(descriptor):
             return
+        if time.monotonic() > deadline:
+            raise busy(path)
+        time.sleep(import_module("random").uniform(0.001, 0.02))
 
 
 @contextmanager
@@ -130,24 +120,23 @@ class Reserve:
             return
         with suppress(OSError):
             if not self._path.exists() or self._path.stat().st_size < RESERVE_BYTES:
-                room = os.statvfs(self._path.parent)
-                if room.f_bavail * room.f_frsize < 8 * RESERVE_BYTES:
+                if system.free_bytes(self._path.parent) < 8 * RESERVE_BYTES:
                     return
                 self._write()
             self._held = True
 
     def _write(self) -> None:
         temporary = self._path.with_name(f"{self._path.name}.{os.getpid()}.{os.urandom(4).hex()}")
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | system.CLOEXEC, 0o600)
         try:
-            os.fchmod(descriptor, 0o600)
+            system.set_mode(descriptor, 0o600)
             os.write(descriptor, bytes(RESERVE_BYTES))
-            temporary.rename(self._path)
         except OSError:
             temporary.unlink(missing_ok=True)
             raise
         finally:
             os.close(descriptor)
+        temporary.replace(self._path)
 
     def lend(self) -> bool:
         """Give up a quarter of the space; False if there is nothing left of it."""
@@ -282,6 +271,20 @@ def missing(memory: Path) -> StoreMissing:
 
 
 def _inspect(opening: Opening) -> None:
+    """Look whether a file is a whole store of ours, before anything opens it for writing.
+
+    A checkpoint that ends while we read leaves us torn pages and no log: at rest, the file reads otherwise.
+    """
+    for left in reversed(range(_LOOKS)):
+        try:
+            _look(opening)
+            return
+        except StoreDamaged:
+            if not left:
+                raise
+
+
+def _look(opening: Opening) -> None:
     path = opening.memory
     size = _file_size(path)
     db = opening.peek(path)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import apsw
 
+from lukasa.model import system
 from lukasa.model.conversation import WorkspaceInfo
 from lukasa.model.errors import Conflict, StoreBusy, StoreError, StoreMissing, StoreUnfinished
 from lukasa.model.item import beginnings, namespace_of
@@ -287,7 +288,7 @@ class FolderMemory:
     def _write_mark(self, mark: Mark) -> None:
         temporary = self.data / f"{MOVING}.new"
         with os_errors(temporary):
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | system.CLOEXEC, 0o600)
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                 file.write(mark.text())
         put_in_place(temporary, self.data / MOVING)
@@ -349,6 +350,9 @@ class FolderGround:
                 raise Conflict(f"{folder} holds other memory", fix="move that folder away, and try again")
             made.furnish(about)
         return made
+
+    def left(self, about: About) -> bool:
+        return (self._data / WORKSPACES / about.id / MEMORY).exists()
 
     def clear(self, about: About) -> None:
         self.close()

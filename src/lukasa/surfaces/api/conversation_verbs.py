@@ -82,7 +82,7 @@ def end(call: Call, given: ConversationIn) -> EndedOut:
 
 
 class ScopeIn(VerbInput):
-    name: str = Field(description="A tier, or the event that ends it, such as session or session_end.")
+    name: str = Field(description="The level of memory, or the event that ends it, such as session or session_end.")
 
 
 def end_scope(call: Call, given: ScopeIn) -> ScopesEndedOut:
@@ -181,7 +181,7 @@ CONVERSATIONS_VERBS = (
     Verb(
         "conversation_end",
         "End a conversation. A summary of what was remembered stays in its channel. Its own notes and entries go, "
-        "except those that the spec carries into the next tier: put what should last into a lasting tier first.",
+        "except those that the settings carry on: store what should last in the workspace first.",
         Capability.CONVERSATIONS,
         "POST",
         f"{_CONVERSATIONS}/{{id}}/end",
@@ -192,7 +192,7 @@ CONVERSATIONS_VERBS = (
     ),
     Verb(
         "scope_end",
-        "End the bound scope of a tier, such as a session: what the spec keeps goes to the next tier, the rest is "
+        "End what a level of memory is bound to, such as a session: what the settings keep moves on, the rest is "
         "cleared, open conversations inside end first, and later writes are refused.",
         Capability.CONVERSATIONS,
         "POST",

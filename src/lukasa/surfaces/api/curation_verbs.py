@@ -297,7 +297,7 @@ def _said(given: DecideIn) -> dict[str, str]:
 REVIEW_VERBS = (
     Verb(
         "review_list",
-        "Show what waits for the owner's decision: held entries and proposed changes of the curated page, which reads "
+        "Show what waits for the owner's decision: entries and changes of the main page that wait, which reads "
         "do not find until the owner approves them, pairs of entries of which the later one may replace the earlier "
         "one, entries that rest on something which changed or was withdrawn, and changes submitted to documents. Tell "
         "the owner about them; do not act on them.",

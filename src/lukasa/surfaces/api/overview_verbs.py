@@ -244,7 +244,7 @@ NUMBERS_VERBS = (
     ),
     Verb(
         "workspace_stats",
-        "Show statistics: entries by tier, state and source, events, background work and its costs.",
+        "Show statistics: entries by level of memory, state and source, events, background work and its costs.",
         Capability.STATS,
         "GET",
         f"{_WORKSPACE}/stats",

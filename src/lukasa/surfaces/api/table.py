@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lukasa.surfaces.api import (
     admin_verbs,
+    backup_verbs,
     conversation_verbs,
     corpus_verbs,
     curation_verbs,
@@ -16,6 +17,7 @@ from lukasa.surfaces.api import (
     past_verbs,
     settings_verbs,
     submission_verbs,
+    sync_verbs,
     workspace_verbs,
 )
 from lukasa.surfaces.api.verb import Verb
@@ -34,6 +36,8 @@ VERBS: tuple[Verb, ...] = (
     *past_verbs.VERBS,
     *workspace_verbs.VERBS,
     *erase_verbs.VERBS,
+    *backup_verbs.VERBS,
     *settings_verbs.VERBS,
+    *sync_verbs.VERBS,
 )
 BY_NAME = {verb.name: verb for verb in VERBS}

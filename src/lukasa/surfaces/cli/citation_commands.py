@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import click
 
+from lukasa.model import system
 from lukasa.model.citation import Cited, CitedNow
 from lukasa.model.errors import InvalidInput
 from lukasa.service.citations.citing import FORMS, Cite
@@ -15,7 +16,7 @@ from lukasa.service.workspace import Workspace
 from lukasa.surfaces.cli import lines
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.invocation import Invocation, pass_invocation, read_text
-from lukasa.surfaces.cli.options import CliCommand
+from lukasa.surfaces.cli.options import ID, CliCommand
 from lukasa.surfaces.cli.output import FAILED, brief, dim, good, line, safe
 
 COMMAND_SECONDS = 60
@@ -30,7 +31,7 @@ MOST_OUTPUT = 1_000_000
         "python --version | lukasa cite 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90 'command:python --version' --output -",
     ),
 )
-@click.argument("id")
+@click.argument("id", type=ID)
 @click.argument("what", nargs=-1)
 @click.option("--again", is_flag=True, help="Pin everything that the entry cites as it is now.")
 @click.option("--drop", multiple=True, metavar="WHAT", help="A citation to take away. Repeatable.")
@@ -65,7 +66,7 @@ def cite(cli: Invocation, id: str, what: Sequence[str], again: bool, drop: Seque
         "lukasa verify --all --run",
     ),
 )
-@click.argument("ids", nargs=-1, metavar="[ID]...")
+@click.argument("ids", type=ID, nargs=-1, metavar="[ID]...")
 @click.option("--all", "everything", is_flag=True, help="Check every entry that cites anything, of every project.")
 @click.option("--run", "run", is_flag=True, help="Run the cited commands too; each is shown and asked for first.")
 @click.option("--yes", is_flag=True, help="Do not ask before a cited command runs.")
@@ -114,7 +115,7 @@ def _run(command: str, folder: str) -> str | None:
     """Return what a command prints; nothing to compare if it cannot run to its end."""
     try:
         done = subprocess.run(
-            ["/bin/sh", "-c", command],
+            system.shell(command),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             cwd=folder,
@@ -124,6 +125,6 @@ def _run(command: str, folder: str) -> str | None:
     except (OSError, subprocess.TimeoutExpired) as error:
         click.echo(f"it did not end: {type(error).__name__}", err=True)
         return ""
-    if done.returncode == 127:
+    if done.returncode in (127, 9009):
         return None  # there is no such command any more
     return (done.stdout + done.stderr)[:MOST_OUTPUT].decode("utf-8", "replace") or "\n"

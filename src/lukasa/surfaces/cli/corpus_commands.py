@@ -19,8 +19,22 @@ from lukasa.surfaces.cli import submission_commands
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.invocation import Invocation, pass_invocation
 from lukasa.surfaces.cli.lines import joined, when
-from lukasa.surfaces.cli.options import CliGroup
-from lukasa.surfaces.cli.output import FAILED, Line, bad, block, brief, colourful, dim, good, line, table, title, warn
+from lukasa.surfaces.cli.options import ID, CliGroup
+from lukasa.surfaces.cli.output import (
+    FAILED,
+    Line,
+    bad,
+    block,
+    brief,
+    colourful,
+    dim,
+    good,
+    line,
+    many,
+    table,
+    title,
+    warn,
+)
 
 _SHOWN = 20  # files of one outcome that are listed
 _NOTED = {"added": good, "changed": good, "removed": warn, "gone": warn, "failed": bad}
@@ -147,7 +161,7 @@ def _one(one: AddedFile, style: Callable[[str], Any], *, dry: bool) -> Iterator[
         yield line(dim(f"    {one.fix}"))
         return
     version = f"version {one.version}" if one.version else ""
-    size = f"{one.passages:,} passages" if one.passages else ""
+    size = many(one.passages, "passage") if one.passages else ""
     yield line(style(f"{one.outcome} "), one.document, dim(f"  {joined(version, size)}"))
     for note in one.notes:
         yield line(dim(f"    {note}"))
@@ -163,7 +177,7 @@ def _one(one: AddedFile, style: Callable[[str], Any], *, dry: bool) -> Iterator[
 @click.argument("query")
 @click.option("--collection", "collections", multiple=True, metavar="NAME", help="Only this collection. Repeatable.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only passages with this tag. Repeatable.")
-@click.option("--document", "documents", multiple=True, metavar="ID", help="Only this document. Repeatable.")
+@click.option("--document", "documents", multiple=True, metavar="ID", type=ID, help="Only this document. Repeatable.")
 @click.option("--limit", type=click.IntRange(1, 100), default=5, show_default=True, help="At most so many passages.")
 @pass_invocation
 def corpus_search(cli: Invocation, /, query: str, limit: int, **filters: Any) -> None:
@@ -233,7 +247,7 @@ def _stretch(found: Stretch) -> Iterator[Line]:
 
 @corpus.command("list", examples=("lukasa corpus list", "lukasa corpus list --collection project --json"))
 @click.option("--collection", metavar="NAME", help="Only this collection.")
-@click.option("--after", default="", metavar="ID", help="Only documents behind this id, for the next page.")
+@click.option("--after", default="", metavar="ID", type=ID, help="Only documents behind this id, for the next page.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=100, show_default=True, help="At most this many.")
 @pass_invocation
 def corpus_list(cli: Invocation, collection: str | None, after: str, limit: int) -> None:
@@ -275,7 +289,7 @@ def _about(found: DocumentAbout) -> Iterator[Line]:
     yield line(title(head.title), dim(f"  {head.id}"))
     worth = joined(head.origin, head.lifecycle, f"weight {head.weight:g}", head.standing)
     yield line(f"  {worth}  in {head.collection}")
-    yield line(f"  version {head.version}, {found.passages:,} passages, {when(head.updated_at)}")
+    yield line(f"  version {head.version}, {many(found.passages, 'passage')}, {when(head.updated_at)}")
     if found.source is not None:
         yield line(f"  read from {found.source.location}", dim(f"  {found.source.media_type}"))
         for note in found.source.notes:
@@ -307,7 +321,7 @@ def corpus_history(cli: Invocation, document: str) -> None:
 
 
 @corpus.command("remove", examples=("lukasa corpus remove docs/deploys.md",))
-@click.argument("documents", nargs=-1, required=True, metavar="ID...")
+@click.argument("documents", type=ID, nargs=-1, required=True, metavar="ID...")
 @pass_invocation
 def corpus_remove(cli: Invocation, documents: Sequence[str]) -> None:
     """Remove documents; entries that rest on one then show that it is gone. Their versions stay."""
@@ -336,7 +350,7 @@ def corpus_watch(cli: Invocation, folder: str, collection: str | None) -> None:
 
 
 @corpus.command("unwatch", examples=("lukasa corpus unwatch docs",))
-@click.argument("folder", metavar="FOLDER|ID")
+@click.argument("folder", type=ID, metavar="FOLDER|ID")
 @pass_invocation
 def corpus_unwatch(cli: Invocation, folder: str) -> None:
     """Follow a folder no longer. Its documents stay."""

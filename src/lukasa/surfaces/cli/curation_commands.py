@@ -22,8 +22,8 @@ from lukasa.surfaces.cli import lines, submission_commands
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.invocation import Invocation, pass_invocation, read_text, text_or_stdin
 from lukasa.surfaces.cli.lines import joined, when
-from lukasa.surfaces.cli.options import CliCommand, CliGroup
-from lukasa.surfaces.cli.output import Line, bad, block, dim, good, line, safe, table, title, warn, write
+from lukasa.surfaces.cli.options import ID, CliCommand, CliGroup
+from lukasa.surfaces.cli.output import Line, bad, block, dim, good, line, many, safe, table, title, warn, write
 
 
 @click.group(cls=CliGroup, examples=("lukasa curated show", "lukasa curated history"))
@@ -165,7 +165,7 @@ def reflect(cli: Invocation, rules: bool) -> None:
 def _round(done: Round) -> Iterator[Line]:
     for error in done.errors:
         yield line(bad("failed "), error)
-    yield line(f"{done.observations} observations, {len(done.proposals)} proposals.")
+    yield line(f"{many(done.observations, 'observation')}, {many(len(done.proposals), 'proposal')}.")
     if done.left_over:
         yield line(dim(f"  {done.left_over} had no room; the next reflection reads them"))
     yield from _proposals(done.proposals)
@@ -285,6 +285,7 @@ def _about_submissions(f: Callable[..., Any]) -> Callable[..., Any]:
             "--retire",
             multiple=True,
             metavar="ID",
+            type=ID,
             help="Of a submission: a memory to retire, instead of those that it names as derivable. Repeatable.",
         ),
         click.option(
@@ -308,7 +309,7 @@ def _retire(retire: Sequence[str], keep_all: bool) -> tuple[str, ...] | None:
         "lukasa review approve 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90 --keep-all",
     ),
 )
-@click.argument("id")
+@click.argument("id", type=ID)
 @click.option("--reason", default="approved by the author", show_default=True, help="Why; kept with it.")
 @_about_submissions
 @pass_invocation
@@ -324,7 +325,7 @@ def review_approve(
 
 
 @review.command("edit", examples=('lukasa review edit 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90 --text "In my words"',))
-@click.argument("id")
+@click.argument("id", type=ID)
 @click.option("--text", required=True, metavar="TEXT", help="The new text; - reads it from stdin.")
 @click.option("--reason", default="edited and approved by the author", show_default=True, help="Why; kept with it.")
 @click.option("--whole", is_flag=True, help="Of a submission: the text is the whole document.")
@@ -348,7 +349,7 @@ def review_edit(
 
 
 @review.command("reject", examples=('lukasa review reject 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90 --reason "not so"',))
-@click.argument("id")
+@click.argument("id", type=ID)
 @click.option("--reason", default="rejected by the author", show_default=True, help="Why; kept with it.")
 @pass_invocation
 def review_reject(cli: Invocation, id: str, reason: str) -> None:
@@ -361,8 +362,8 @@ def review_reject(cli: Invocation, id: str, reason: str) -> None:
 
 
 @review.command("settle", examples=("lukasa review settle ID OTHER --keep both",))
-@click.argument("id")
-@click.argument("other")
+@click.argument("id", type=ID)
+@click.argument("other", type=ID)
 @click.option("--keep", type=click.Choice(["old", "new", "both"]), required=True, help="Which entry holds.")
 @click.option("--reason", default="decided by the author", show_default=True, help="Why; kept with it.")
 @pass_invocation
@@ -479,7 +480,7 @@ def _dispose(cli: Invocation, id: str, how: str, reason: str) -> None:
 
 
 @disposition.command("promote", examples=("lukasa disposition promote 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90",))
-@click.argument("id")
+@click.argument("id", type=ID)
 @click.option("--reason", default="decided by the author", show_default=True, help="Why; kept with the entry.")
 @pass_invocation
 def promote(cli: Invocation, id: str, reason: str) -> None:
@@ -488,7 +489,7 @@ def promote(cli: Invocation, id: str, reason: str) -> None:
 
 
 @disposition.command("exempt", examples=("lukasa disposition exempt 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90",))
-@click.argument("id")
+@click.argument("id", type=ID)
 @click.option("--reason", default="decided by the author", show_default=True, help="Why; kept with the entry.")
 @pass_invocation
 def exempt(cli: Invocation, id: str, reason: str) -> None:
@@ -497,7 +498,7 @@ def exempt(cli: Invocation, id: str, reason: str) -> None:
 
 
 @disposition.command("archive", examples=("lukasa disposition archive 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90",))
-@click.argument("id")
+@click.argument("id", type=ID)
 @click.option("--reason", default="decided by the author", show_default=True, help="Why; kept with the entry.")
 @pass_invocation
 def archive(cli: Invocation, id: str, reason: str) -> None:

@@ -11,8 +11,8 @@ from lukasa.model.discovery import Discovered, Discovery
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.invocation import Invocation, pass_invocation
 from lukasa.surfaces.cli.lines import joined, when
-from lukasa.surfaces.cli.options import CliGroup
-from lukasa.surfaces.cli.output import Line, block, brief, dim, good, line, table, title, warn
+from lukasa.surfaces.cli.options import ID, CliGroup
+from lukasa.surfaces.cli.output import Line, block, brief, dim, good, line, many, table, title, warn
 
 
 class _DiscoverGroup(CliGroup):
@@ -139,7 +139,7 @@ def feed_add(cli: Invocation, url: str) -> None:
     The worker asks it every hour. What it holds now counts as seen; each later item becomes a discovery.
     """
     begun = cli.workspace().follow_feed(url)
-    told = dim(f"  {len(begun.seen)} items now; new ones come while a worker runs")
+    told = dim(f"  {many(len(begun.seen), 'item')} now; new ones come while a worker runs")
     cli.emit(plain(begun), [line(good("following "), begun.location, told)])
 
 
@@ -167,7 +167,7 @@ def _feeds(found: Sequence[Watch]) -> Iterator[Line]:
 
 
 @feed.command("remove", examples=("lukasa feed remove https://example.org/feed.xml",))
-@click.argument("feed", metavar="URL|ID")
+@click.argument("feed", type=ID, metavar="URL|ID")
 @pass_invocation
 def feed_remove(cli: Invocation, feed: str) -> None:
     """Follow a feed no longer. What was discovered stays."""
@@ -176,7 +176,7 @@ def feed_remove(cli: Invocation, feed: str) -> None:
 
 
 @feed.command("poll", examples=("lukasa feed poll", "lukasa feed poll https://example.org/feed.xml --json"))
-@click.argument("feed", required=False, metavar="[URL|ID]")
+@click.argument("feed", type=ID, required=False, metavar="[URL|ID]")
 @pass_invocation
 def feed_poll(cli: Invocation, feed: str | None) -> None:
     """Ask a feed, or all of them, for new items now."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
@@ -16,12 +17,14 @@ import click
 from lukasa.app import DEFAULT_WORKSPACE, Lukasa, Settings, earlier_folders
 from lukasa.model.errors import InvalidInput, NotFound
 from lukasa.service.workspace import Workspace
-from lukasa.surfaces.cli.options import Choices
+from lukasa.surfaces.cli.options import Choices, IdType, close
 from lukasa.surfaces.cli.output import FAILED, Lines, brief, encode, safe, write
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
+_BEGINS = re.compile(r"(?=.*[0-9])[0-9a-fA-F]{4,8}(?:-?[0-9a-fA-F]*){0,4}")  # of an id, and shorter than one
+_WHOLE = 36
 MOST_INPUT = 32_000_000
 LONGEST_REASON = 500
 TAKE_OVER = "{} holds memory from before this program was renamed; run `lukasa doctor --take-over` to move it"
@@ -104,8 +107,9 @@ class Invocation:
         if name == DEFAULT_WORKSPACE:
             return self.memory.workspace(name)
         if all(info.name != name for info in self.memory.workspaces()):
+            near = close(name, [info.name for info in self.memory.workspaces()])
             raise NotFound(
-                f"no workspace {name[:60]!r}",
+                f"no workspace {name[:60]!r}" + (f"; did you mean {near!r}?" if near else ""),
                 fix=f"create it with `lukasa workspace create {name[:60]}`, or see `lukasa workspace list`",
             )
         return self.memory.existing(name)
@@ -123,10 +127,17 @@ class Invocation:
         for name in ("channel", "conversation"):
             value = getattr(self.choices, name)
             if value is not None:
-                keys[name] = value
+                keys[name] = self.whole(value)
         if keys:
             workspace = workspace.at(**keys)
         return workspace if self.choices.agent is None else workspace.acting(agent=self.choices.agent)
+
+    def whole(self, given: Any, *, last: bool = False) -> Any:
+        """Return ids in full, given by their beginnings; everything else stays as it is. `last` means the last one."""
+        if isinstance(given, tuple | list):
+            return tuple(one if last and one is not given[-1] else self.whole(one) for one in given)
+        begins = isinstance(given, str) and len(given) < _WHOLE and _BEGINS.fullmatch(given) is not None
+        return self._chosen().full_id(given) if begins else given
 
     def again(self, command: str) -> str:
         """Return a command to suggest, with the workspace and the scope keys that this one was given."""
@@ -157,8 +168,12 @@ def pass_invocation(f: Callable[Concatenate[Invocation, P], R]) -> Callable[P, R
 
     @wraps(f)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        choices = click.get_current_context().ensure_object(Choices)
+        ctx = click.get_current_context()
+        choices = ctx.ensure_object(Choices)
         with Invocation(choices) as cli:
+            for param in ctx.command.params:
+                if isinstance(param.type, IdType) and param.name in kwargs:
+                    kwargs[param.name] = cli.whole(kwargs[param.name], last=param.type.last)
             return f(cli, *args, **kwargs)
 
     return call

@@ -19,7 +19,7 @@ from lukasa.service.entries.undo import Undone
 from lukasa.surfaces.cli import lines
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.invocation import Invocation, pass_invocation, text_or_stdin
-from lukasa.surfaces.cli.options import CliCommand
+from lukasa.surfaces.cli.options import ID, CliCommand
 from lukasa.surfaces.cli.output import Line, brief, dim, good, line, warn
 
 KINDS = ", ".join(Kind)
@@ -72,10 +72,12 @@ def _memo_options(f: Callable[..., None]) -> Callable[..., None]:
 @click.option("--source", default="", metavar="TEXT", help="Where it comes from.")
 @click.option("--curator", metavar="NAME", help=f"Its curator: {', '.join(Curator)} [default: the writer].")
 @click.option("--link", "links", multiple=True, metavar="DOC", help="A document it rests on. Repeatable.")
-@click.option("--derived-from", multiple=True, metavar="ID", help="An entry it was concluded from. Repeatable.")
+@click.option(
+    "--derived-from", multiple=True, metavar="ID", type=ID, help="An entry it was concluded from. Repeatable."
+)
 @click.option("--cite", "cites", multiple=True, metavar="WHAT", help=f"What it is about: {FORMS}. Repeatable.")
-@click.option("--supersedes", metavar="ID", help="The entry it replaces and retires.")
-@click.option("--corrects", metavar="ID", help="The entry it corrects, which stays and is shown under it.")
+@click.option("--supersedes", metavar="ID", type=ID, help="The entry it replaces and retires.")
+@click.option("--corrects", metavar="ID", type=ID, help="The entry it corrects, which stays and is shown under it.")
 @_memo_options
 @pass_invocation
 def put(cli: Invocation, /, text: str, tier: str | None, tags: Sequence[str], meta: str | None, **options: Any) -> None:
@@ -94,7 +96,7 @@ def put(cli: Invocation, /, text: str, tier: str | None, tags: Sequence[str], me
 
 
 @click.command(cls=CliCommand, examples=("lukasa get 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90",))
-@click.argument("id")
+@click.argument("id", type=ID)
 @pass_invocation
 def get(cli: Invocation, id: str) -> None:
     """Show one entry in full, with what it rests on now, what rests on it, and why its row is kept."""
@@ -113,7 +115,7 @@ def get(cli: Invocation, id: str) -> None:
         "lukasa update 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90 --content - --expect 2 < new.txt",
     ),
 )
-@click.argument("id")
+@click.argument("id", type=ID)
 @click.option("--content", metavar="TEXT", help="The new text; - reads it from stdin.")
 @click.option("--importance", type=float, help="From 0 (trivial) to 1 (vital).")
 @click.option("--expect", type=int, metavar="VERSION", help="Change the entry only if it is still at this version.")
@@ -147,7 +149,7 @@ def update(
 @click.command(
     cls=CliCommand, examples=('lukasa forget 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90 --reason "no longer true"',)
 )
-@click.argument("id")
+@click.argument("id", type=ID)
 @click.option("--reason", default="forgotten on request", show_default=True, help="Why; kept with the entry.")
 @pass_invocation
 def forget(cli: Invocation, id: str, reason: str) -> None:
@@ -164,7 +166,7 @@ def forget(cli: Invocation, id: str, reason: str) -> None:
         'lukasa corroborate 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90 --failed --reason "the guide says three"',
     ),
 )
-@click.argument("id")
+@click.argument("id", type=ID)
 @click.option("--failed", is_flag=True, help="The check failed: what the entry says could not be confirmed.")
 @click.option("--reason", default="", metavar="TEXT", help="What you checked it against; kept with the entry.")
 @pass_invocation
@@ -185,7 +187,7 @@ def corroborate(cli: Invocation, id: str, failed: bool, reason: str) -> None:
         "lukasa --data ~/memory restore /mnt/backups --at 2026-11-18",
     ),
 )
-@click.argument("id", metavar="ID|DIR")
+@click.argument("id", type=ID, metavar="ID|DIR")
 @click.option("--reason", default="restored on request", show_default=True, help="Why; kept with the entry.")
 @click.option("--at", default=None, metavar="TIME", help="Of a folder of backups: the newest one that is not later.")
 @pass_invocation
@@ -205,7 +207,7 @@ def restore(cli: Invocation, id: str, reason: str, at: str | None) -> None:
 
 
 @click.command(cls=CliCommand, examples=("lukasa accept 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90",))
-@click.argument("id")
+@click.argument("id", type=ID)
 @click.option("--reason", default="accepted by the author", show_default=True, help="Why; kept with the entry.")
 @pass_invocation
 def accept(cli: Invocation, id: str, reason: str) -> None:
@@ -225,7 +227,7 @@ def _revised(done: Written) -> dict[str, Any]:
 
 
 @click.command(cls=CliCommand, examples=("lukasa history 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90",))
-@click.argument("id")
+@click.argument("id", type=ID)
 @pass_invocation
 def history(cli: Invocation, id: str) -> None:
     """Show every version of an entry, who stated it again, and other entries about the same thing."""
@@ -236,7 +238,7 @@ def history(cli: Invocation, id: str) -> None:
 
 
 @click.command(cls=CliCommand, examples=("lukasa standing 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90",))
-@click.argument("id")
+@click.argument("id", type=ID)
 @pass_invocation
 def standing(cli: Invocation, id: str) -> None:
     """Show an entry's relevance now, factor by factor."""
@@ -251,7 +253,7 @@ def standing(cli: Invocation, id: str) -> None:
         'lukasa undo --event 41 --reason "that was a mistake"',
     ),
 )
-@click.argument("id", required=False)
+@click.argument("id", type=ID, required=False)
 @click.option("--event", type=int, metavar="SEQ", help="Undo the change of this event of the workspace.")
 @click.option("--reason", default="undone on request", show_default=True, help="Why; kept with the change.")
 @pass_invocation

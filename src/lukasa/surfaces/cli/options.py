@@ -6,10 +6,11 @@ A shared option may stand before the subcommand or after it; the later one wins,
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -28,6 +29,12 @@ def uncollected() -> Iterator[None]:
             gc.enable()
 
 
+def close(word: str, known: Iterable[str]) -> str:
+    """Return the known word that somebody probably meant, or nothing."""
+    found: list[str] = import_module("difflib").get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return found[0] if found else ""
+
+
 @dataclass(slots=True)
 class Choices:
     """The values of the shared options, collected while the command line is parsed."""
@@ -43,6 +50,27 @@ class Choices:
     json: bool = False
     no_color: bool = False
     scope: dict[str, str] = field(default_factory=dict)
+
+
+if TYPE_CHECKING:
+    _Type = click.ParamType[Any]
+else:
+    _Type = click.ParamType  # older versions of click have no type argument
+
+
+class IdType(_Type):
+    """An id, of which the beginning is enough: `pass_invocation` completes it. `last` completes only the last."""
+
+    name = "ID"
+
+    def __init__(self, *, last: bool = False) -> None:
+        self.last = last
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value
+
+
+ID, LAST_ID = IdType(), IdType(last=True)
 
 
 class Shared(click.Option):
@@ -158,6 +186,24 @@ class CliGroup(_Helpful, click.Group):
         super().__init__(*args, **attrs)
         self.examples = tuple(examples)
         self._share()
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args and not self.invoke_without_command:  # a group alone is a question, and no mistake
+            click.echo(self.get_help(ctx))
+            ctx.exit()
+        return super().parse_args(ctx, args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            near = close(args[0], self.list_commands(ctx)) if args else ""
+            if near:
+                asked = " ".join(part for part in (ctx.command_path, near) if part)
+                raise click.UsageError(f"{error.message.rstrip('.')}; did you mean `{asked}`?", ctx) from None
+            raise
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         self.format_commands(ctx, formatter)

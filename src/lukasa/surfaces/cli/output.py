@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from importlib import import_module
@@ -18,6 +19,11 @@ from msgspec import Struct
 from lukasa.model.errors import DocumentMoved, InvalidInput, LukasaError, SpecError
 from lukasa.model.errors import brief as shortened
 from lukasa.model.text import escape_controls, has_hidden_characters
+from lukasa.surfaces.cli.options import close
+
+ID_HEADS = ("id", "entry")  # the columns of a table that hold ids
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_LENGTHS = (18, 23, 28, 32, 36)
 
 
 class StyledText(Struct, frozen=True):
@@ -33,6 +39,12 @@ Lines = Iterable[Line]
 
 def line(*parts: str | StyledText) -> Line:
     return tuple(StyledText(part) if isinstance(part, str) else part for part in parts)
+
+
+def many(count: int, word: str) -> str:
+    """Return a count with its word: 1 entry, 2 entries."""
+    plural = f"{word[:-1]}ies" if re.search(r"[^aeiou]y$", word) else f"{word}s"
+    return f"{count:,} {word if count == 1 else plural}"
 
 
 def title(text: str) -> StyledText:
@@ -68,12 +80,24 @@ def brief(text: str, width: int = 100) -> str:
 
 
 def table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[Line]:
-    """Yield a table; each column is as wide as its widest cell."""
+    """Yield a table; each column is as wide as its widest cell. Ids are shown by their beginnings."""
     listed = [tuple(safe(cell) for cell in row) for row in rows]
+    for column, head in enumerate(heads):
+        if head in ID_HEADS:
+            short = beginnings([row[column] for row in listed])
+            listed = [(*row[:column], short[row[column]], *row[column + 1 :]) for row in listed]
     widths = [max(map(len, column)) for column in zip(heads, *listed, strict=True)]
     for number, row in enumerate((heads, *listed)):
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
         yield line(StyledText("  ".join(cells).rstrip(), "dim" if number == 0 else ""))
+
+
+def beginnings(ids: Iterable[str]) -> dict[str, str]:
+    """Return the beginning of each id that tells it from the others: at least its time. What is no id stays whole."""
+    given = set(ids)
+    whole = {one for one in given if _UUID.fullmatch(one)}
+    length = next((n for n in _LENGTHS if len({one[:n] for one in whole}) == len(whole)), _LENGTHS[-1])
+    return {one: one[:length] if one in whole else one for one in given}
 
 
 def safe(text: str) -> str:
@@ -127,7 +151,7 @@ def report(error: Exception, *, as_json: bool) -> int:
 def describe(error: Exception) -> tuple[str, str, str]:
     """Return an error's stable code, its message and its fix."""
     if isinstance(error, LukasaError):
-        return error.code, error.message, error.fix
+        return error.code, error.message, _meant(error.message, error.fix) + error.fix
     if isinstance(error, click.UsageError):
         asked = error.ctx.command_path if error.ctx else "lukasa"
         return "usage", shortened(error.format_message()), f"see `{asked} --help`"
@@ -137,6 +161,17 @@ def describe(error: Exception) -> tuple[str, str, str]:
     if os.environ.get("LUKASA_DEBUG"):
         return "unexpected", told, "please report this with the traceback"
     return "unexpected", told, "run the command again with LUKASA_DEBUG=1 and report the traceback"
+
+
+_WRONG_WORD = re.compile(r"(?:unknown|no) [\w ]+ '([^']{1,60})'")
+_KNOWN_WORDS = re.compile(r"^use(?: one of)?: ([\w., -]+)$")
+
+
+def _meant(message: str, fix: str) -> str:
+    """Return the word that a person probably meant, where an error names a wrong one and its fix the known ones."""
+    wrong, known = _WRONG_WORD.search(message), _KNOWN_WORDS.match(fix)
+    near = close(wrong[1], known[1].split(", ")) if wrong and known else ""
+    return f"did you mean {near!r}? Else " if near else ""
 
 
 def exit_code(error: Exception) -> int:

@@ -14,8 +14,8 @@ from lukasa.service.workspace import Workspace
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.invocation import Invocation, pass_invocation, read_text
 from lukasa.surfaces.cli.lines import joined, when
-from lukasa.surfaces.cli.options import CliGroup
-from lukasa.surfaces.cli.output import Line, block, brief, dim, good, line, table, title
+from lukasa.surfaces.cli.options import ID, CliGroup
+from lukasa.surfaces.cli.output import Line, block, brief, dim, good, line, many, table, title
 
 
 @click.group(cls=CliGroup, examples=("lukasa named show VOICE", "lukasa named edit VOICE"))
@@ -152,7 +152,7 @@ def _documents(found: Sequence[DocumentHead]) -> Iterator[Line]:
 
 
 @document.command("show", examples=("lukasa document show style-guide",))
-@click.argument("id")
+@click.argument("id", type=ID)
 @pass_invocation
 def document_show(cli: Invocation, id: str) -> None:
     """Print a document."""
@@ -161,7 +161,7 @@ def document_show(cli: Invocation, id: str) -> None:
 
 
 @document.command("remove", examples=("lukasa document remove style-guide",))
-@click.argument("id")
+@click.argument("id", type=ID)
 @pass_invocation
 def document_remove(cli: Invocation, id: str) -> None:
     """Remove a document; entries that link to it then show that it is gone."""
@@ -176,10 +176,10 @@ def action() -> None:
 
 @action.command("link", examples=('lukasa action link release-1.4 ID ID --description "shipped on this advice"',))
 @click.argument("name", metavar="ACTION")
-@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@click.argument("ids", type=ID, nargs=-1, required=True, metavar="ID...")
 @click.option("--description", default="", metavar="TEXT", help="The action in words.")
 @pass_invocation
 def action_link(cli: Invocation, name: str, ids: Sequence[str], description: str) -> None:
     """Link an action to the entries it rests on; their rows can no longer be removed."""
     cli.workspace().link_action(name, ids, description)
-    cli.emit({"action": name, "entries": list(ids)}, [line(good("linked "), f"{name} to {len(ids)} entries")])
+    cli.emit({"action": name, "entries": list(ids)}, [line(good("linked "), f"{name} to {many(len(ids), 'entry')}")])

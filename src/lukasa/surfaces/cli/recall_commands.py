@@ -16,7 +16,7 @@ from lukasa.surfaces.cli import lines
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.invocation import Invocation, pass_invocation
 from lukasa.surfaces.cli.lines import joined, matched
-from lukasa.surfaces.cli.options import CliCommand
+from lukasa.surfaces.cli.options import ID, LAST_ID, CliCommand
 from lukasa.surfaces.cli.output import Line, block, brief, dim, line, title, warn
 
 
@@ -71,6 +71,7 @@ def _given(conditions: dict[str, Any]) -> dict[str, Any]:
 @_conditions
 @click.option("--explain", is_flag=True, help="Show every factor of every score.")
 @click.option("--discoveries", is_flag=True, help="Also show passages of discovered pages.")
+@click.option("--order", default="match", show_default=True, metavar="NAME", help="match (best first) or time.")
 @click.option("--no-count", is_flag=True, help="Do not count this read in the access counts.")
 @pass_invocation
 def read(
@@ -89,6 +90,35 @@ def read(
 
 
 @click.command(
+    cls=CliCommand,
+    examples=(
+        'lukasa gather "what are all the allergies in our family?"',
+        'lukasa gather "in which order did we move the services?" --budget 1000 --by month',
+        'lukasa gather "sum up what we know about Marta" --json',
+    ),
+)
+@click.argument("query")
+@click.option("--budget", type=int, default=2000, show_default=True, metavar="TOKENS", help="At most so much text.")
+@click.option("--by", metavar="NAME", help="Group by day, month, source or tier [default: day, or month if long].")
+@_reading
+@_conditions
+@pass_invocation
+def gather(
+    cli: Invocation, /, query: str, tiers: Sequence[str], budget: int, by: Any, profile: str, **rest: Any
+) -> None:
+    """Gather all that memory holds about something, in groups and in the order of time.
+
+    For a set, a sequence or a summary, where the few best hits of a read are not enough. It takes what belongs to the
+    best hits, the best first, up to the budget. --profile has no effect here.
+    """
+    workspace = cli.workspace()
+    found = workspace.gather(query, budget=budget, by=by, tier=tiers or None, **_given(rest))
+    if workspace.ctx.agent is not None:
+        workspace.disclose(found, "memory_gather")
+    cli.emit(plain(found), lines.gathered(found))
+
+
+@click.command(
     "list",
     cls=CliCommand,
     examples=("lukasa list", "lukasa list --tier account --all", "lukasa list --state held --json"),
@@ -98,7 +128,7 @@ def read(
 @click.option("--state", metavar="NAME", help=f"Only this state: {', '.join(State)}.")
 @click.option("--all", "everything", is_flag=True, help="Also list held and retired entries.")
 @click.option("--limit", type=int, default=100, show_default=True, metavar="N", help="At most this many.")
-@click.option("--after", metavar="ID", help="Continue after this entry, the last one of the previous page.")
+@click.option("--after", metavar="ID", type=ID, help="Continue after this entry, the last one of the previous page.")
 @pass_invocation
 def list_entries(cli: Invocation, /, tier: str | None, limit: int, everything: bool, **rest: Any) -> None:
     """List the entries of a tier, newest first.
@@ -121,7 +151,7 @@ def list_entries(cli: Invocation, /, tier: str | None, limit: int, everything: b
         "lukasa why 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90",
     ),
 )
-@click.argument("query_and_id", nargs=-1, required=True, metavar="[QUERY] ID")
+@click.argument("query_and_id", type=LAST_ID, nargs=-1, required=True, metavar="[QUERY] ID")
 @_reading
 @_conditions
 @pass_invocation

@@ -12,7 +12,7 @@ from lukasa.surfaces.cli import lines
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.invocation import Invocation, pass_invocation, read_text, text_or_stdin
 from lukasa.surfaces.cli.lines import joined, when
-from lukasa.surfaces.cli.options import CliCommand
+from lukasa.surfaces.cli.options import ID, CliCommand
 from lukasa.surfaces.cli.output import Line, StyledText, bad, block, brief, dim, good, line, table, title, warn
 
 EVERY = "all"
@@ -29,7 +29,13 @@ _STATES = ("open", "accepted", "rejected", "removed")
 )
 @click.argument("document")
 @click.option(
-    "--memory", "memories", multiple=True, required=True, metavar="ID", help="An entry that it rests on. Repeatable."
+    "--memory",
+    "memories",
+    multiple=True,
+    required=True,
+    metavar="ID",
+    type=ID,
+    help="An entry that it rests on. Repeatable.",
 )
 @click.option("--text", default="", metavar="TEXT", help="The text; - reads stdin [default: the memories' own words].")
 @click.option("--file", metavar="FILE", help="A file with the text.")
@@ -40,6 +46,7 @@ _STATES = ("open", "accepted", "rejected", "removed")
     "--derivable",
     multiple=True,
     metavar="ID",
+    type=ID,
     help="A memory that nobody needs any more then; all for each. Repeatable.",
 )
 @click.option("--title", "named", default="", metavar="TEXT", help="Title of a new document.")
@@ -105,9 +112,9 @@ def _place(made: Submission) -> str:
         "lukasa corpus submissions 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90",
     ),
 )
-@click.argument("id", required=False)
-@click.option("--document", metavar="ID", help="Only those for this document.")
-@click.option("--memory", metavar="ID", help="Only those that rest on this entry.")
+@click.argument("id", type=ID, required=False)
+@click.option("--document", metavar="ID", type=ID, help="Only those for this document.")
+@click.option("--memory", metavar="ID", type=ID, help="Only those that rest on this entry.")
 @click.option("--state", type=click.Choice(_STATES), help="Only in this state.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=100, show_default=True, help="At most this many.")
 @pass_invocation

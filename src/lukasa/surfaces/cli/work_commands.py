@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,7 +18,7 @@ from lukasa.service.jobs import queue
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.invocation import Invocation, pass_invocation
 from lukasa.surfaces.cli.lines import when
-from lukasa.surfaces.cli.options import CliCommand, CliGroup
+from lukasa.surfaces.cli.options import ID, CliCommand, CliGroup
 from lukasa.surfaces.cli.output import (
     Line,
     StyledText,
@@ -27,6 +28,7 @@ from lukasa.surfaces.cli.output import (
     encode,
     good,
     line,
+    many,
     safe,
     table,
     title,
@@ -93,21 +95,21 @@ def _serve(cli: Invocation, threads: int, teller: _Teller) -> None:
 def _stop_signals(stop: threading.Event, hurry: threading.Event) -> Iterator[None]:
     """Set `stop` at the first SIGTERM or SIGINT, and `hurry` at any further one.
 
-    A thread reads the signals from a pipe: a signal handler interrupts the main thread, and would wait for ever for a
+    A thread reads the signals from a socket: a signal handler interrupts the main thread, and would wait for ever for a
     lock that the main thread holds, such as that of an event.
     """
     numbers = (signal.SIGTERM, signal.SIGINT)
-    out, into = os.pipe()
-    os.set_blocking(into, False)
+    out, into = socket.socketpair()  # a pipe would do, but Windows wakes nobody through one
+    into.setblocking(False)
 
     def listen() -> None:
-        while heard := os.read(out, 1):
+        while heard := out.recv(1):
             if heard[0] in numbers:
                 (hurry if stop.is_set() else stop).set()
-        os.close(out)
+        out.close()
 
     threading.Thread(target=listen, name="lukasa-signals", daemon=True).start()
-    woken = signal.set_wakeup_fd(into, warn_on_full_buffer=False)
+    woken = signal.set_wakeup_fd(into.fileno(), warn_on_full_buffer=False)
     before = {number: signal.signal(number, lambda *_: None) for number in numbers}
     try:
         yield
@@ -115,7 +117,7 @@ def _stop_signals(stop: threading.Event, hurry: threading.Event) -> Iterator[Non
         for number, handler in before.items():
             signal.signal(number, handler)
         signal.set_wakeup_fd(woken)
-        os.close(into)
+        into.close()
 
 
 class _Teller:
@@ -201,7 +203,7 @@ def _about(job: Job) -> str:
 
 
 @jobs.command("show", examples=("lukasa jobs show ID",))
-@click.argument("id")
+@click.argument("id", type=ID)
 @pass_invocation
 def jobs_show(cli: Invocation, id: str) -> None:
     """Show one job: its state, its attempts, and its finished steps."""
@@ -235,7 +237,7 @@ def _state(job: Job) -> StyledText:
 
 
 @jobs.command("retry", examples=("lukasa jobs retry ID",))
-@click.argument("id")
+@click.argument("id", type=ID)
 @pass_invocation
 def jobs_retry(cli: Invocation, id: str) -> None:
     """Queue a dead or cancelled job again; finished steps are not repeated."""
@@ -244,7 +246,7 @@ def jobs_retry(cli: Invocation, id: str) -> None:
 
 
 @jobs.command("cancel", examples=("lukasa jobs cancel ID", 'lukasa jobs cancel ID --reason "wrong file"'))
-@click.argument("id")
+@click.argument("id", type=ID)
 @click.option("--reason", default="cancelled on request", help="Why, for the log.")
 @pass_invocation
 def jobs_cancel(cli: Invocation, id: str, reason: str) -> None:
@@ -328,7 +330,9 @@ def _counts(found: Mapping[str, Any], would: str) -> Iterator[Line]:
         yield line(good("✓ "), f"{count:,} {would}{_COUNT_WORDS.get(name, name)}")
     if "entries_by_category" in found:
         recall, merged, stale = (found[f"entries_{name}"] for name in ("open", "merged", "stale"))
-        yield line(f"{recall:,} entries in recall, {stale:,} of them stale, {merged:,} repetitions merged into them")
+        yield line(
+            f"{recall:,} entries in recall, {stale:,} of them stale, {many(merged, 'repetition')} merged into them"
+        )
         listed = found["entries_by_category"].items()
         yield line(dim("  by category "), ", ".join(f"{name} {count:,}" for name, count in listed) or "none")
 

@@ -1,23 +1,29 @@
 """New links to the owner's page from a running server, over a socket in the account's folder.
 
 The mode of the folder alone decides who gets a link: only its owner can open the socket. No secret is stored for it,
-and the socket file of a dead server answers nobody.
+and the socket file of a dead server answers nobody. Where sockets are no files, the file holds a port
+of this machine and a secret that lives as long as the server.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hmac
 import os
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
+
+from lukasa.model import system
+
+Answer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 PATIENCE = 5.0
 _NAME = "serve-{port}.sock"
 _MOST = 4096
-_FDS = Path("/proc/self/fd")
+_SECRET = 32
 
 
 @asynccontextmanager
@@ -32,12 +38,11 @@ async def handing_out(folder: Path, port: int, link: Callable[[], str]) -> Async
 
     name = _NAME.format(port=port)
     try:
-        bound = _bound(folder, name)
+        server = await _serving(folder, name, answer)
     except OSError as error:  # a file system without sockets: everything else still works
         print(f"lukasa serve: `lukasa link` will not work: {error.strerror or error}", file=sys.stderr)
         yield
         return
-    server = await asyncio.start_unix_server(answer, sock=bound)
     try:
         yield
     finally:
@@ -54,10 +59,43 @@ def ask(folder: Path, port: int | None = None) -> dict[int, str]:
     return dict(sorted(found.items()))
 
 
+async def _serving(folder: Path, name: str, answer: Answer) -> asyncio.Server:
+    if system.sockets_are_files():
+        return await asyncio.start_unix_server(answer, sock=_bound(folder, name))
+    secret = os.urandom(_SECRET)
+
+    async def admitted(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(asyncio.IncompleteReadError, ConnectionError, TimeoutError):
+            if hmac.compare_digest(await asyncio.wait_for(reader.readexactly(_SECRET), PATIENCE), secret):
+                await answer(reader, writer)
+                return
+        writer.close()
+
+    server = await asyncio.start_server(admitted, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    (folder / name).unlink(missing_ok=True)
+    descriptor = os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | system.CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        file.write(f"{port} {secret.hex()}")
+    return server
+
+
+@contextmanager
+def _connected(folder: Path, name: str) -> Iterator[socket.socket]:
+    if system.sockets_are_files():
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as wire, system.near(folder) as near:
+            wire.settimeout(PATIENCE)
+            wire.connect(f"{near}/{name}")
+            yield wire
+        return
+    port, _, secret = (folder / name).read_text("ascii").partition(" ")
+    with socket.create_connection(("127.0.0.1", int(port)), PATIENCE) as wire:
+        wire.sendall(bytes.fromhex(secret))
+        yield wire
+
+
 def _link_from(folder: Path, name: str) -> str:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as wire, _near(folder) as near:
-        wire.settimeout(PATIENCE)
-        wire.connect(f"{near}/{name}")
+    with _connected(folder, name) as wire:
         received = b""
         while (piece := wire.recv(_MOST)) and len(received) < _MOST:
             received += piece
@@ -70,23 +108,10 @@ def _bound(folder: Path, name: str) -> socket.socket:
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         (folder / name).unlink(missing_ok=True)
-        with _near(folder) as near:
+        with system.near(folder) as near:
             made.bind(f"{near}/{name}")
         (folder / name).chmod(0o600)
     except OSError:
         made.close()
         raise
     return made
-
-
-@contextmanager
-def _near(folder: Path) -> Iterator[str]:
-    """Give a short path to a folder: the address of a socket holds about a hundred bytes."""
-    if not _FDS.is_dir():
-        yield str(folder)
-        return
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        yield f"{_FDS}/{descriptor}"
-    finally:
-        os.close(descriptor)

@@ -120,6 +120,7 @@ class Server:
             lifespans=(mcp.run,) if links is None else (mcp.run, lambda: handing_out(links, self.port, self.link)),
         )
         self.parts = replace(parts, secure=True) if public else parts
+        mcp.closing = self.parts.closing
         self._memory = memory
         self._bound = bound
         config = uvicorn.Config(
@@ -168,7 +169,7 @@ class Server:
         self._loop = asyncio.get_running_loop()
         self._loop.set_default_executor(threads)
         for number in signals:
-            self._loop.add_signal_handler(number, self._stop)
+            _handle(self._loop, number, self._stop)
         self._server.listening = self.ready.set
         try:
             await self._server.serve(sockets=[self._bound])
@@ -203,6 +204,14 @@ class Server:
         self.stopping.set()
         self._server.should_exit = True
         self.parts.closing.set()
+
+
+def _handle(loop: asyncio.AbstractEventLoop, number: signal.Signals, then: Callable[[], None]) -> None:
+    """Call a function in the loop at a signal. A loop that handles no signals is told by the main thread."""
+    try:
+        loop.add_signal_handler(number, then)
+    except NotImplementedError:
+        signal.signal(number, lambda *_: loop.call_soon_threadsafe(then))
 
 
 class _Threads(ThreadPoolExecutor):
