@@ -24,7 +24,7 @@ from lukasa.surfaces.http.serving import Address, Server, listen
 from tools import demo
 
 FOLDER = Path(__file__).parents[1] / "docs" / "pictures"
-DESK, TELEPHONE = (1280, 900), (390, 844)
+DESK, TELEPHONE = (1140, 720), (390, 844)
 # File: the view, the scheme, and the size of the window.
 PICTURES: dict[str, tuple[str, str, tuple[int, int]]] = {
     "home-light.png": ("home", "light", DESK),
