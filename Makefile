@@ -15,7 +15,8 @@ CREWAI := .venv-crewai
 POSTGRES ?= .postgres
 
 .DEFAULT_GOAL := help
-.PHONY: help run run-postgres tour recording outputs docs install model browser node test check frameworks format torture bench bench-latency bench-server bench-offline bench-quality bench-own bench-nearest bench-write bench-meaning bench-speed bench-postgres bench-scale bench-attack bench-corpus bench-verify bench-move bench-langgraph conformance clean
+# Every command that `make help` lists is no file.
+.PHONY: $(shell sed -nE 's/^([a-z-]+):.*## .*/\1/p' $(firstword $(MAKEFILE_LIST)))
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -35,6 +36,12 @@ tour: install ## Show how memory works, in the terminal, in a throw-away memory
 
 recording: install ## Record the terminal session of the README from the real program, into docs/pictures
 	@$(BIN)/python -m tools.recording docs/pictures/session.svg
+
+mcpb: install ## Write the plugin folders, server.json and the bundle for Claude Desktop from the tables, the bundle into build
+	@$(BIN)/python -m tools.bundles build
+
+fresh-user: install browser ## Play a new user's first session from a wheel in an empty home, and print the time of each step
+	@$(BIN)/python -m tools.fresh_user
 
 outputs: install ## Run the tutorial, and write the outputs that it shows anew where they differ
 	@$(BIN)/python -m tools.pages docs/tutorial.md
@@ -56,7 +63,7 @@ $(READY): pyproject.toml constraints.txt
 		{ echo "Lukasa needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 1; }
 	@echo "Setting up $(VENV) (once) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[corpus,embed,langgraph,openai,anthropic,server,postgres,langgraph-postgres,dev]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[corpus,embed,langgraph,openai,anthropic,server,postgres,langgraph-postgres,sync,dev]'
 	@touch $(READY)
 
 model: install ## Fetch the default embedding model once; without it everything works by keyword
@@ -156,6 +163,9 @@ bench-move: install ## What export and import cost, in entries a second, into be
 
 bench-langgraph: install ## Gathered puts of a LangGraph store beside LangGraph's own, into bench/RESULTS.md
 	@$(BIN)/python -m bench.langgraph_puts --results bench/RESULTS.md
+
+bench-answers: install model ## Questions without an answer, and all of a set, into bench/RESULTS.md (TALKS=folder FACTS=folder)
+	@$(BIN)/python -m bench.answers $(if $(wildcard $(TALKS)),--talks $(TALKS)) $(if $(wildcard $(FACTS)),--facts $(FACTS)) --results bench/RESULTS.md
 
 bench-attack: install model ## What untrusted text becomes and what it displaces, over 129 attacks, into bench/RESULTS.md
 	@$(BIN)/python -m bench.attack --misses --results bench/RESULTS.md

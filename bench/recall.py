@@ -60,7 +60,7 @@ class Recipe:
         return text + self.more
 
 
-def _at_once(session: Sequence[Turn]) -> Iterator[list[Turn]]:
+def at_once(session: Sequence[Turn]) -> Iterator[list[Turn]]:
     """Turns of one moment, a batch at a time: each has its own time, so that a question about the past sees no more."""
     for _, group in groupby(session, key=lambda turn: told(turn["timestamp"])):
         turns = list(group)
@@ -91,7 +91,7 @@ def ranking(
             sessions = data.sessions(scope)
             for session in sessions:
                 talk = world if recipe.alone else world.at(conversation=world.start().id)
-                for turns in _at_once(session):
+                for turns in at_once(session):
                     clock.time = told((sessions[-1] if recipe.alone else turns)[0]["timestamp"])
                     memos = [recipe.memo(turn) for turn in turns]
                     for turn, written in zip(turns, talk.put_many("workspace", memos), strict=True):

@@ -7,31 +7,44 @@ import hashlib
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 CLIENT = Path(__file__).parents[1] / "clients" / "typescript"
-_NEEDED = (CLIENT / "package.json", CLIENT / "package-lock.json")
 
 
 def compiled() -> Path:
     """Return the folder of the compiled client. What is installed already is not fetched again."""
-    npm, node = shutil.which("npm"), shutil.which("node")
-    if npm is None or node is None:
-        raise RuntimeError("the TypeScript client needs Node 20 or newer with npm: install them")
-    modules = CLIENT / "node_modules"
-    wanted = hashlib.sha256(b"".join(path.read_bytes() for path in _NEEDED)).hexdigest()
-    with (CLIENT / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # tests run in several processes
-        mark = modules / ".installed"
-        if not mark.is_file() or mark.read_text() != wanted:
-            _run(npm, "ci", "--ignore-scripts", "--loglevel=error")
-            mark.write_text(wanted)
-        _run(node, "node_modules/typescript/bin/tsc", "-p", ".")
+    with installed(CLIENT):
+        _run(CLIENT, _program("node"), "node_modules/typescript/bin/tsc", "-p", ".")
     return CLIENT / "dist"
 
 
-def _run(*command: str) -> None:
-    done = subprocess.run(command, cwd=CLIENT, capture_output=True, text=True)
+@contextmanager
+def installed(folder: Path) -> Iterator[Path]:
+    """Install what the package.json of a folder names, once, and give node_modules. Others wait for the block."""
+    modules = folder / "node_modules"
+    needed = (folder / "package.json", folder / "package-lock.json")
+    wanted = hashlib.sha256(b"".join(path.read_bytes() for path in needed)).hexdigest()
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # tests run in several processes
+        mark = modules / ".installed"
+        if not mark.is_file() or mark.read_text() != wanted:
+            _run(folder, _program("npm"), "ci", "--ignore-scripts", "--loglevel=error")
+            mark.write_text(wanted)
+        yield modules
+
+
+def _program(name: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        raise RuntimeError("this needs Node 20 or newer with npm: install them")
+    return found
+
+
+def _run(folder: Path, *command: str) -> None:
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
 

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from lukasa.model.machines import Card, Header, Opened, Rekey, Removal, Secrets, SharedKey, SyncState
+    from lukasa.model.machines import Note as SyncNote
+    from lukasa.model.sync import Bundle
+
 
 class Clock(Protocol):
     def now(self) -> datetime: ...
@@ -151,6 +155,31 @@ class Chat(Protocol):
     ) -> Reply:
         """The whole exchange ends within `timeout` seconds. `on_text` is given the text as it arrives."""
         ...
+
+
+class ModelTrial(Struct, frozen=True):
+    """Whether a model can be used, or what came of one question to it. `host` is where it went; empty if nowhere."""
+
+    name: str
+    works: bool
+    took_ms: float
+    said: str = ""
+    reason: str = ""
+    fix: str = ""
+    host: str = ""
+
+
+class ModelsInUse(Struct, frozen=True):
+    """The models that the settings name, what they may use in a day, and where memory is. No key is part of it."""
+
+    chat_setting: str
+    chat: ModelTrial
+    embedder_setting: str
+    embedder: ModelTrial
+    tokens_a_day: int | None
+    cost_a_day: float | None
+    data: str
+    database: str
 
 
 @runtime_checkable
@@ -586,4 +615,104 @@ class Projects(Protocol):
 
     def remember(self, project: ProjectFiles) -> None:
         """Note the folder of a project on this machine."""
+        ...
+
+
+class SyncRemote(Protocol):
+    """The place through which machines exchange files. Each machine writes its own, and reads those of the others."""
+
+    @property
+    def name(self) -> str:
+        """The place, as people call it."""
+        ...
+
+    @property
+    def keeps_old(self) -> str:
+        """What the place may keep of files that were replaced; empty if nothing."""
+        ...
+
+    def refresh(self) -> None:
+        """See what others wrote. Raises if the place is not there."""
+        ...
+
+    def mark(self) -> bytes | None:
+        """The file that says which memory this is; None if there is none."""
+        ...
+
+    def put_mark(self, data: bytes) -> None:
+        """Claim the place for a memory. Conflict if it is taken."""
+        ...
+
+    def machines(self) -> list[str]: ...
+    def files(self, machine: str) -> Mapping[str, int]:
+        """The sizes of a machine's files, by name."""
+        ...
+
+    def read(self, machine: str, name: str, most: int) -> bytes | None:
+        """The bytes of a file; None if it is gone. Refuses one with more than `most`."""
+        ...
+
+    def put(self, machine: str, name: str, data: bytes) -> None: ...
+    def remove(self, machine: str, name: str) -> None: ...
+    def publish(self, machine: str, *, anew: bool) -> None:
+        """Let the others see what was put. With `anew`, no trace of the files before is left that can be removed."""
+        ...
+
+
+class Sealing(Protocol):
+    """What machines of one memory sign and seal. What others made is judged; `where` names it in the errors."""
+
+    def new_key(
+        self,
+        number: int,
+        cards: Sequence[Card],
+        *,
+        removed: Sequence[Removal] = (),
+        passphrase: str | None = None,
+        ring: Sequence[SharedKey] = (),
+    ) -> tuple[SharedKey, Rekey]: ...
+    def taken(self, rekey: Rekey, machine: str, secrets: Secrets, where: str) -> list[SharedKey]: ...
+    def unlocked(self, rekey: Rekey, passphrase: str, where: str) -> list[SharedKey] | None: ...
+    def card(self, card: Card, secrets: Secrets, key: SharedKey) -> bytes: ...
+    def open_card(self, data: bytes, machine: str, keys: Mapping[str, SharedKey], where: str) -> Card | None: ...
+    def note(self, note: SyncNote, secrets: Secrets, key: SharedKey) -> bytes: ...
+    def open_note(self, data: bytes, card: Card, keys: Mapping[str, SharedKey], where: str) -> SyncNote | None: ...
+    def pack(self, bundle: Bundle, secrets: Secrets, key: SharedKey, rekey: Rekey | None = None) -> bytes: ...
+    def header(self, data: bytes, card: Card, where: str) -> Header: ...
+    def claimed(self, data: bytes, where: str) -> Header:
+        """What a bundle says of itself. Nothing of it is proved."""
+        ...
+
+    def unpack(self, data: bytes, card: Card, key: SharedKey, where: str) -> Opened: ...
+    def without(self, data: bytes, digests: Collection[str], secrets: Secrets, key: SharedKey) -> bytes | None: ...
+
+
+class SyncPlace(Protocol):
+    """What a machine keeps of a sync: its state with its private keys, and the bundles that it wrote."""
+
+    def held(self) -> AbstractContextManager[None]:
+        """One process at a time syncs. StoreBusy if another one does."""
+        ...
+
+    def load(self) -> SyncState | None: ...
+    def save(self, state: SyncState) -> None: ...
+    def bundle(self, number: int) -> bytes | None: ...
+    def sizes(self) -> Mapping[int, int]:
+        """The bytes of each bundle that this machine wrote, by number."""
+        ...
+
+    def keep(self, number: int, data: bytes) -> None: ...
+    def clear(self) -> None:
+        """Forget the keys, the state and the bundles."""
+        ...
+
+
+class SyncParts(Protocol):
+    """What makes the parts of a sync."""
+
+    def place(self) -> SyncPlace: ...
+    def sealing(self, memory: str) -> Sealing: ...
+    def remote(self, address: str) -> SyncRemote: ...
+    def new_machine(self) -> tuple[Secrets, str, str]:
+        """The private keys of a machine, and its two public ones."""
         ...

@@ -10,7 +10,7 @@ import pytest
 from lukasa.storage import commit
 from lukasa.storage.backend import Rows
 from lukasa.storage.memory.memory_rows import MemoryRows
-from lukasa.storage.operations import DropWorkspace, Operation, Scrub
+from lukasa.storage.operations import DropWorkspace, KeepRevisions, Operation, Scrub
 from lukasa.storage.port import Store
 from lukasa.storage.postgres.postgres_rows import PostgresRows
 from lukasa.storage.reads import PlainReads
@@ -51,4 +51,4 @@ def test_every_backend_has_all_rows(rows: type) -> None:
 
 def test_every_operation_is_committed() -> None:
     """No operation falls through: each has its change, but for those that the log goes around."""
-    assert set(commit._CHANGES) | {Scrub, DropWorkspace} == set(get_args(Operation))
+    assert set(commit._CHANGES) | {Scrub, DropWorkspace, KeepRevisions} == set(get_args(Operation))

@@ -24,8 +24,8 @@ from lukasa.storage.operations import (
     Spend,
 )
 
-VIEWS = """home overview browse add pages library conversations inbox context jobs log telemetry
-transfer scrub access""".split()
+VIEWS = """home people activity settings overview browse add pages library conversations inbox context jobs log
+telemetry transfer sync scrub access""".split()
 
 
 def furnish(memory: Lukasa, workspace: str, texts: list[str]) -> list[str]:
@@ -86,4 +86,5 @@ def furnish(memory: Lukasa, workspace: str, texts: list[str]) -> list[str]:
     agent.submit(f"new {short[0]}", texts[0], memories=[ids[-1]], title=short[0])
     apply(SaveWatch(Watch(new_id(), "folder", f"/{short[0]}", short[0], now, now, error=texts[0], failures=2), 0))
     views = ["browse?q=number", f"entry/{ids[0]}", f"entry/{ids[1]}", "pages/VOICE", f"conversations/{talk.id}"]
+    views += [f"conversations/session/{session}"]
     return [*VIEWS, *views, "library?q=number", "library/strange.md", "library/titled"]

@@ -46,7 +46,7 @@ def test_workspaces_are_switched(house: House, visit: Visit) -> None:
     visit.page.get_by_role("link", name="empty").click()
     expect(visit.page).to_have_url(house.at("home", "empty"))
     visit.go("browse", "empty")
-    visit.says("This tier has no entries yet.")
+    visit.says("Nothing yet")
     expect(visit.main()).not_to_contain_text("lighthouse")
     visit.page.get_by_role("link", name="Remember").click()
     expect(visit.heading("Add an entry")).to_be_visible()

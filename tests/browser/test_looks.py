@@ -116,7 +116,7 @@ def test_the_keyboard_reaches_everything(visit: Visit) -> None:
     expect(link).to_be_focused()
     assert visit.page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
     keys.press("Enter")
-    expect(visit.heading("Event log").first).to_be_visible()
+    expect(visit.heading("Activity").first).to_be_visible()
 
 
 def test_a_dialog_keeps_the_focus_and_gives_it_back(house: House, visit: Visit) -> None:
@@ -145,7 +145,7 @@ def test_a_phone_has_a_menu(house: House) -> None:
         visit.press("Menu")
         expect(visit.button("Menu")).to_have_attribute("aria-expanded", "true")
         link.click()
-        expect(visit.heading("Event log")).to_be_visible()
+        expect(visit.heading("Activity")).to_be_visible()
         expect(link).to_be_hidden()
 
 

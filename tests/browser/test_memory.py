@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from lukasa import Trust
+from lukasa import State, Trust
 from lukasa.service.entries.put import Memo
 from tests.browser.house import House, Visit, visiting
 
@@ -43,7 +43,7 @@ def test_the_overview_counts_plots_and_leads_on(visit: Visit) -> None:
 
 
 def test_browsing_filters_by_each_trait(visit: Visit) -> None:
-    """U5: tier, kind, curator, tag, state, source and time; several tiers at once."""
+    """U5: tier, kind, curator, tag, state, source and time; without a filter, every tier is there."""
     cases = [
         ({"tier": "account"}, "vegetarian", "make ship"),
         ({"tier": "workspace", "kind": "procedural"}, "make ship", "harbour"),
@@ -51,40 +51,77 @@ def test_browsing_filters_by_each_trait(visit: Visit) -> None:
         ({"tier": "workspace", "tag": "ops"}, "make ship", "slow tests"),
         ({"tier": "workspace", "state": "held"}, "in Latin", "make ship"),
         ({"tier": "workspace", "source": "helper"}, "slow tests", "make ship"),
-        ({"since": "2100-01-01"}, "No entry of this tier matches the filters", "make ship"),
+        ({"since": "2100-01-01"}, "No memory like that", "make ship"),
     ]
     for query, there, absent in cases:
         visit.go("browse", **query)
         visit.says(there)
-        expect(visit.main().locator(".list")).not_to_contain_text([absent])
+        expect(visit.main()).not_to_contain_text(absent)
     visit.go("browse")
-    for tier in ("workspace", "account"):
-        visit.page.get_by_label(tier, exact=True).check()
-    visit.press("Search")
     for text in ("vegetarian", "make ship"):
         visit.says(text)
 
 
-def test_a_long_list_comes_in_pages(house: House, visit: Visit) -> None:
-    """U5: a page at a time, none twice and none left out."""
+def test_filters_and_tags_are_pressed(visit: Visit) -> None:
+    """U5: a menu says how many each value has; a tag leads to its entries; a chip takes the filter away."""
+    visit.go("browse")
+    whole = visit.main().locator("tbody tr").count()
+    visit.press("Kind ▾")
+    menu = visit.page.get_by_role("link", name="rule")
+    count = int(menu.locator(".num").inner_text())
+    menu.click()
+    expect(visit.main().locator("tbody tr")).to_have_count(count)
+    visit.page.get_by_title("Take this filter away").click()
+    expect(visit.main().locator("tbody tr")).to_have_count(whole)
+    visit.page.get_by_role("link", name="#ops").first.click()
+    expect(visit.main().locator(".chip.on")).to_contain_text("tag: ops")
+    visit.says("make ship")
+
+
+def test_a_long_table_comes_in_pages_and_is_sorted(house: House, visit: Visit) -> None:
+    """U5: a page at a time, none twice and none left out; a press on a heading sorts all of it."""
     batch = [Memo(f"Numbered thing {n:03d} stands on shelf {n * 7}", tags=["shelf"]) for n in range(60)]
     house.main.put_many("workspace", batch)
     visit.go("browse", tier="workspace", tag="shelf")
-    cards = visit.main().locator("li.card")
-    expect(cards).to_have_count(25)
-    visit.press("Show more")
-    expect(cards).to_have_count(50)
-    visit.press("Show more")
-    expect(cards).to_have_count(60)
-    expect(visit.button("Show more")).to_have_count(0)
-    assert len(set(cards.locator(".title").all_inner_texts())) == 60
+    rows = visit.main().locator("tbody tr")
+    expect(rows).to_have_count(50)
+    seen = set(rows.locator(".words").all_inner_texts())
+    visit.page.get_by_role("link", name="Next", exact=True).click()
+    expect(rows).to_have_count(10)
+    assert len(seen | set(rows.locator(".words").all_inner_texts())) == 60
+    visit.page.get_by_role("columnheader", name="Memory").get_by_role("link").click()
+    expect(rows.first).to_contain_text("Numbered thing 000")
+    expect(visit.page.get_by_role("columnheader", name="Memory")).to_have_attribute("aria-sort", "ascending")
+
+
+def test_many_entries_are_changed_at_once_and_undone(house: House, visit: Visit) -> None:
+    """U5: forget, tag and weigh what is selected; each has an Undo."""
+    batch = [Memo(f"Passing thing {n} is on the quay", tags=["quay"]) for n in range(3)]
+    ids = [one.id for one in house.main.put_many("workspace", batch)]
+    visit.go("browse", tag="quay")
+    visit.page.get_by_label("Select all on this page").check()
+    visit.says("3 memories selected")
+    visit.press("Forget")
+    visit.page.get_by_text("Forgot 3 memories.").wait_for()
+    assert {house.main.get(id).state for id in ids} == {State.FORGOTTEN}
+    visit.press("Undo")
+    visit.page.get_by_text("As before: 3 memories.").wait_for()
+    assert {house.main.get(id).state for id in ids} == {State.ACTIVE}
+    visit.page.get_by_label("Select: Passing thing 1").check()
+    visit.press("Tags …")
+    dialog = visit.page.get_by_role("dialog")
+    dialog.get_by_label("Add").fill("#pier dock")
+    dialog.get_by_role("button", name="Change tags").click()
+    visit.page.get_by_text("Changed the tags of 1 memory.").wait_for()
+    assert set(house.main.get(ids[1]).tags) == {"quay", "pier", "dock"}
+    visit.press("Undo")
+    visit.page.get_by_text("As before: 1 memory.").wait_for()
+    assert house.main.get(ids[1]).tags == ("quay",)
 
 
 def test_a_search_says_why_and_counts_nothing(house: House, visit: Visit) -> None:
     """U5, R6: signals and factors of every hit; looking from the page is no use."""
-    visit.go("browse")
-    visit.page.get_by_label("Search").fill("how do I deploy?")
-    visit.press("Search")
+    visit.go("browse", q="how do I deploy?")
     visit.says("make ship")
     visit.page.get_by_text("Why it matched: keyword #1").first.click()
     for text in ("match", "prior", "importance", "did not find it"):
@@ -92,7 +129,49 @@ def test_a_search_says_why_and_counts_nothing(house: House, visit: Visit) -> Non
     (hit,) = [h for h in house.main.read("deploy command", count=False) if "make ship" in h.content]
     assert hit.access is None
     visit.go("browse", q="zzzunheardof")
-    visit.says("No entry matches")
+    visit.says("No match")
+
+
+def test_the_field_of_the_bar_finds_while_one_types(house: House, visit: Visit) -> None:
+    """U5: by keyboard alone: memories, views and names; Enter goes there, and nothing counts as a use."""
+    visit.go("home")
+    keys = visit.page.keyboard
+    keys.press("Control+k")
+    field = visit.page.get_by_role("combobox", name="Find anything")
+    expect(field).to_be_focused()
+    keys.type("deploy command")
+    option = visit.page.get_by_role("option", name="make ship")
+    expect(option.first).to_be_visible()
+    expect(field).to_have_attribute("aria-activedescendant", "found-0")
+    keys.press("Enter")
+    visit.says("make ship")
+    assert "/entry/" in visit.page.url
+    keys.press("/")
+    expect(field).to_be_focused()
+    keys.type("telem")
+    expect(visit.page.get_by_role("option", name="Telemetry")).to_be_visible()
+    keys.press("Enter")
+    expect(visit.heading("Telemetry").first).to_be_visible()
+    keys.press("?")
+    expect(visit.page.get_by_role("dialog", name="Keys")).to_be_visible()
+    (hit,) = [h for h in house.main.read("deploy command", count=False) if "make ship" in h.content]
+    assert hit.access is None
+
+
+def test_people_and_things_lead_to_their_memories(house: House, visit: Visit) -> None:
+    """U5: the map and the list name the same; a press shows what names it, and who is named beside it."""
+    house.main.put("workspace", "Ask Wilhelmina Storch about Kubernetes")
+    house.main.put("workspace", "Wilhelmina reviews the charts")
+    visit.go("people")
+    expect(visit.main().locator("svg .node", has_text="Wilhelmina Storch")).to_have_count(1)
+    visit.page.get_by_label("Filter names").fill("wilhel")
+    visit.page.get_by_role("button", name="Wilhelmina Storch, person").click()
+    for text in ("Ask Wilhelmina Storch about Kubernetes", "Wilhelmina reviews the charts", "all 2 memories"):
+        visit.says(text)
+    visit.page.get_by_role("list", name="Named together with").get_by_role("button", name="Kubernetes").click()
+    expect(visit.main().locator("svg .node.chosen")).to_contain_text("Kubernetes")
+    visit.page.get_by_role("link", name="all 1 memory").click()
+    expect(visit.main().locator("tbody tr")).to_have_count(1)
 
 
 def test_a_search_shows_where_in_a_long_entry_it_was_found(house: House, visit: Visit) -> None:

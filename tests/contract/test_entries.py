@@ -372,3 +372,16 @@ def test_numbers_of_rows_are_never_used_again(store: Store) -> None:
     commit(store, put(new))
     assert [row.id for row in store.keyword(OPEN, ["thing"], 10).rows] == [first.id]
     assert [n.id for n in store.nearest(OPEN, MODEL, unit(0, 1, 0, 0), 10)] == [first.id]
+
+
+def test_ids_are_found_by_a_beginning_or_an_end(store: Store) -> None:
+    """C2, U3: of the entries that are there, whatever their state; at most as many as asked for."""
+    for end in ("aaaa", "bbbb"):
+        commit(store, put(replace(entry(f"entry {end}"), id=f"0198a7de-0000-7000-8000-00000000{end}")))
+    both = store.entry_ids("0198a7de", limit=9)
+    assert [id[-4:] for id in both] == ["aaaa", "bbbb"]
+    assert store.entry_ids("0198a7de", limit=1) == both[:1]
+    assert (store.entry_ids("0000aaaa", limit=9), store.entry_ids(both[1], limit=9)) == (both[:1], both[1:])
+    assert store.entry_ids("7000", limit=9) == []
+    commit(store, DropEntry(both[0], 1, "gone"))
+    assert store.entry_ids("aaaa", limit=9) == []

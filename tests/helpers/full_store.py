@@ -17,6 +17,7 @@ from lukasa.model.item import Item, ItemAddress
 from lukasa.model.job import JobDraft
 from lukasa.model.scrub import Extent, Mode, manifest_digest
 from lukasa.model.submission import Change, How, Submission
+from lukasa.model.sync import KeptRevision, Revision, Stage, SyncNote, revision_digest, thing_of
 from lukasa.model.telemetry import Spending, TelemetryEvent
 from lukasa.model.transcript import Transcript, Utterance
 from lukasa.model.values import Origin, Relation, Trust
@@ -29,6 +30,7 @@ from lukasa.storage.operations import (
     ItemIndex,
     ItemVector,
     JournalStep,
+    KeepRevisions,
     KeepUtterances,
     LinkAction,
     Operation,
@@ -126,6 +128,11 @@ def fill(store: Store, word: str) -> dict[str, Entry]:
         [SaveAmendment(Amendment(new_id(), "facts", word, 0.5, ("s1",), NOW, NOW), 0)],
         [Emit(TelemetryEvent(NOW, "info", "test", "entries", "put", True))],
         [Spend(Spending("2026-03-01", "m", 1, 5, 2, 0.5)), SaveGrant(_grant(word), 0)],
+        [
+            KeepRevisions(
+                (_revision(word), _revision(word, erased=True)), (SyncNote(f"local:{word}", {"state": [word]}),)
+            )
+        ],
         [CloseScope(ClosedScope(Scope("session", (("workspace", "w1"), ("session", word))), word, NOW))],
     ):
         commit(store, *group)
@@ -137,6 +144,13 @@ def fill(store: Store, word: str) -> dict[str, Entry]:
     commit(store, Scrub(scrub, manifest_digest(scrub, store.holdings(scrub)), {"operator": "ada"}))
     commit(store, SaveAnswer(Answer(word, "r1", NOW, 200, word)))
     return {"old": old, "new": new, "acme": acme, "evil": evil}
+
+
+def _revision(word: str, *, erased: bool = False) -> KeptRevision:
+    body = {"name": [word], "text": {"body": word}, "rest": {}, "fields": {}}
+    digest = revision_digest("w1", "page", thing_of(word), ("0" * 64,), body, NOW, "laptop", f"salt{erased}")
+    made = Revision("w1", "page", thing_of(word), ("0" * 64,), None if erased else body, NOW, "laptop", "salt", digest)
+    return KeptRevision(made, made.thing, about="c1", twin=word, stage=Stage.READY, member="ada", trust=Trust.AGENT)
 
 
 def _submission(word: str, memory: str) -> Submission:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from msgspec.structs import replace
+
 from lukasa.model.entry import Entry, Scope
-from lukasa.model.ids import new_id
+from lukasa.model.ids import new_id, short_id
 from lukasa.model.values import Curator, Kind, Lifetime, Origin, Trust
+from lukasa.read.context import ContextDocument
 
 # Lines for a spec: the rules may retire what a new statement replaces.
 RETIRE = '\n[behaviour.conflict]\nby_rule = "retire"\nreason = "Only the latest value counts here."\n'
@@ -49,4 +52,16 @@ def make_entry(
         updated_at=moment,
         confirmed_at=moment,
         tags=tags,
+    )
+
+
+def shortened(document: ContextDocument) -> ContextDocument:
+    """A document as its text gives it back, with short ids."""
+    return replace(
+        document,
+        standing=tuple(replace(one, id=short_id(one.id)) for one in document.standing),
+        recalled=tuple(
+            replace(part, items=tuple(replace(one, id=short_id(one.id)) for one in part.items))
+            for part in document.recalled
+        ),
     )

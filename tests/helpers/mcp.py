@@ -17,7 +17,7 @@ from lukasa import Lukasa
 from lukasa.model.grant import OWNERS_ALONE, Capability
 from lukasa.service.admin.access import Credential
 from lukasa.surfaces.api.table import BY_NAME
-from lukasa.surfaces.mcp import tools
+from lukasa.surfaces.api.verb import tool_schema
 from lukasa.surfaces.mcp.server import build
 from lukasa.surfaces.mcp.tools import Dispatcher
 from tests.helpers.cli import COMMAND, Shell
@@ -61,17 +61,15 @@ def piped(
     return Client(start, mode=mode, elicitation_callback=person)
 
 
-async def called(client: Client, tool: str, **arguments: Any) -> Any:
-    """The structured answer of a call that must succeed, and that is what the tool's own schema says."""
-    result = await client.call_tool(tool, arguments)
+async def called(client: Client, tool: str, /, **arguments: Any) -> Any:
+    """The answer of a call that must succeed, in full and as data: what the schema of the verb's output says."""
+    result = await client.call_tool(tool, {**arguments, "detail": True})
     assert not result.is_error, words(result)
-    schema = tools.tool(BY_NAME[tool]).output_schema
-    assert schema is not None
-    Draft202012Validator(schema).validate(result.structured_content)
+    Draft202012Validator(tool_schema(BY_NAME[tool].output, "serialization")).validate(result.structured_content)
     return result.structured_content
 
 
-async def refused(client: Client, tool: str, **arguments: Any) -> str:
+async def refused(client: Client, tool: str, /, **arguments: Any) -> str:
     """The words of a call that must fail."""
     result = await client.call_tool(tool, arguments)
     assert result.is_error, result
@@ -79,6 +77,21 @@ async def refused(client: Client, tool: str, **arguments: Any) -> str:
     said = words(result)
     assert "Traceback" not in said
     return said
+
+
+async def reached(client: Client) -> set[str]:
+    """The names of the tools that are listed, and of those that `more` leads to."""
+    tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+    rest = tools.pop("more").input_schema["properties"]["tool"]["enum"] if "more" in tools else []
+    return {*tools, *rest}
+
+
+async def told(client: Client, tool: str, /, **arguments: Any) -> str:
+    """The text of a call that must succeed, as a model reads it."""
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error, words(result)
+    assert result.structured_content is None
+    return words(result)
 
 
 def words(result: types.CallToolResult) -> str:

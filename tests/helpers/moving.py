@@ -44,6 +44,7 @@ from tests.helpers import sessions
 from tests.helpers.cli import STRICT
 from tests.helpers.curating import promote, propose
 from tests.helpers.making import RETIRE, FixedClock, make_entry
+from tests.helpers.replicas import Machine
 
 EMBEDDER = FakeEmbedder(32)
 WORDS = ("harbour", "crane", "lantern", "attic", "mooring", "hinge", "cellar", "gull", "anchor", "rope", "keel", "tide")
@@ -61,6 +62,7 @@ def live(data: Path, clock: FixedClock, notes: int = 60) -> None:
         memory.access.create("claude", workspaces=["novel"], can=["read", "write"], expires=timedelta(days=3))
         memory.access.create("gone", workspaces=["novel"])
         memory.access.revoke("gone")
+        Machine("laptop", memory, clock).tell()
 
 
 def _use(world: Workspace, clock: FixedClock, notes: int) -> None:
@@ -228,6 +230,7 @@ _UNPLACED = frozenset(
         "passages",
         "unsplit",
         "document_sources",
+        "sync_notes",
     }
 )
 

@@ -138,13 +138,15 @@ def test_over_mcp(memory: Lukasa, world: Workspace, clock: FixedClock) -> None:
 
     async def talk() -> None:
         async with beside(memory) as client:
-            made = await client.call_tool("bookmark_create", {"name": "agreed"})
+            made = await client.call_tool("bookmark_create", {"name": "agreed", "detail": True})
             assert made.structured_content is not None
-            listed = await client.call_tool("bookmark_list", {})
+            listed = await client.call_tool("bookmark_list", {"detail": True})
             assert listed.structured_content == {"bookmarks": [made.structured_content]}
             clock.time += timedelta(hours=1)
             world.put("workspace", AFTER, supersedes=first)
-            read = await client.call_tool("memory_read", {"query": "when is the launch", "as_of": "agreed"})
+            read = await client.call_tool(
+                "memory_read", {"query": "when is the launch", "as_of": "agreed", "detail": True}
+            )
             assert BEFORE in str(read.structured_content)
             assert AFTER not in str(read.structured_content)
 

@@ -564,6 +564,26 @@ def test_a_provider_that_fails(shell: Shell, server: ChatServer) -> None:
     assert (again["turns"][0]["message"], again["turns"][0]["error"]) == ("Who is the villain?", None)
 
 
+def test_a_bad_summary_is_no_failed_chat(shell: Shell, server: ChatServer) -> None:
+    """L1, W9: the model answered the message, so the call succeeds; the next call finishes what was left."""
+    shell.env |= {"LUKASA_CHAT": "openai:fake", **server.env}
+    server.model = follow(otherwise="Malachar is the villain, I would say.")  # fine as an answer, no summary
+    told = shell.json("chat", "Remember that the villain is called Malachar")
+    assert told["turns"][0]["error"] is None
+    assert "Malachar" in told["reply"]
+    assert told["persisted"] is None
+    assert "no usable summary" in told["unfinished"]
+    shown = shell.run("chat", "The villain keeps a raven")
+    assert "the summary is not written yet" in shown
+    assert "the next `lukasa chat` finishes" in shown
+    open_ones = {c["ref_code"] for c in shell.json("conversation", "list")["conversations"] if c["status"] == "active"}
+    assert told["conversation"] not in open_ones
+    assert len(open_ones) == 1
+    shell.env["LUKASA_CHAT"] = "none"
+    shell.run("chat", "hello")
+    assert not [c for c in shell.json("conversation", "list")["conversations"] if c["status"] == "active"]
+
+
 @pytest.mark.parametrize(
     ("args", "code", "kind"),
     [

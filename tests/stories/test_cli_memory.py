@@ -52,7 +52,7 @@ def test_a_context_says_which_part_of_a_long_entry_it_shows(shell: Shell) -> Non
     shell.put(long)
     out = shell.run("context", "who is the villain?", "--why")
     assert f"{VILLAIN}." in out
-    assert f"/{len(long)} as=text]" in out
+    assert f"/{len(long)}]" in out
     assert f"/{len(long)} of it" in out
     (recalled,) = shell.json("context", "who is the villain?")["document"]["recalled"]
     assert recalled["items"][0]["part"].endswith(f"/{len(long)}")

@@ -14,7 +14,7 @@ from mcp.client import Client as McpClient
 from lukasa import Lukasa
 from tests.helpers.cli import support_spec
 from tests.helpers.documents import epub, page, pdf
-from tests.helpers.mcp import beside, called, lent, refused, session
+from tests.helpers.mcp import beside, called, lent, reached, refused, session
 from tests.helpers.server import Client, Running, running
 
 CORPUS = "/v1/workspaces/novel/corpus"
@@ -104,7 +104,7 @@ def test_an_agent_looks_up_by_mcp(house: Running) -> None:
     world.add_upload("keeper.md", b"# The keeper\n\nInes rows out at night.\n\n## Her boat\n\nIt is blue.\n")
 
     async def work(client: McpClient) -> None:
-        names = {tool.name for tool in (await client.list_tools()).tools}
+        names = await reached(client)
         assert {name for name in names if name.startswith("corpus_")} >= {"corpus_search", "corpus_read"}
         assert not {"corpus_add", "corpus_remove", "corpus_watch"} & names
         (hit, *_) = (await called(client, "corpus_search", query="what colour is the boat?"))["hits"]

@@ -24,7 +24,7 @@ from lukasa.providers.web import AddressGuard, CloneLimits, WebFetcher
 from lukasa.providers.web.addresses import read_allowed
 from tests.helpers.cli import COMMAND, Shell
 from tests.helpers.making import FixedClock
-from tests.helpers.mcp import beside, called, lent, piped, refused, session
+from tests.helpers.mcp import beside, called, lent, piped, reached, refused, session
 from tests.helpers.server import running
 from tests.helpers.web import Page, Site, site
 
@@ -425,7 +425,7 @@ def test_an_agent_reaches_the_web_only_if_its_grant_says_so(tmp_path: Path, web:
             assert scout.get(places).json["discoveries"][0]["title"] == "The cranes of pier 3"
 
         async def use(client: Any) -> Any:
-            tools = {tool.name for tool in (await client.list_tools()).tools}
+            tools = await reached(client)
             assert "corpus_discover" in tools
             return await called(client, "memory_read", query="cranes", discoveries=True)
 
@@ -433,7 +433,7 @@ def test_an_agent_reaches_the_web_only_if_its_grant_says_so(tmp_path: Path, web:
         assert found["discoveries"][0]["standing"] == "unverified"
 
         async def look(client: Any) -> set[str]:
-            return {tool.name for tool in (await client.list_tools()).tools}
+            return await reached(client)
 
         assert "corpus_discover" not in session(lambda: beside(memory, lent(memory, "read", "write")), look)
 
@@ -443,7 +443,7 @@ def test_a_program_of_the_owners_reaches_the_web_only_if_it_is_told(shell: Shell
     shell.run("put", "The harbour is closed on Sunday")
 
     async def look(client: Any) -> set[str]:
-        return {tool.name for tool in (await client.list_tools()).tools}
+        return await reached(client)
 
     def offered(*options: str) -> bool:
         return "corpus_discover" in session(lambda: piped(shell, *options), look)

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from lukasa import Lukasa, Workspace
 from lukasa.model.echo import CLOSE, OPEN, marked, unmarked
+from lukasa.model.ids import short_id
 from lukasa.read.context import ContextDocument, parse
 from lukasa.surfaces.hooks import harness, harness_sessions, injection, session_end
 from lukasa.surfaces.hooks.harness import workspace_name
@@ -154,7 +155,7 @@ def test_what_is_injected_is_the_orientation_document(claude: Harness) -> None:
     heard = claude.asks("where is the staging database?")
     document = parse(heard.removeprefix(f"{OPEN}\n").removesuffix(f"{CLOSE}\n"))
     assert document.workspace == claude.workspace
-    assert [(item.id, item.content) for item in injection.items(document)] == [(id, STAGING)]
+    assert [(item.id, item.content) for item in injection.items(document)] == [(short_id(id), STAGING)]
 
 
 def test_nothing_relevant_is_nothing_at_all(claude: Harness) -> None:

@@ -52,6 +52,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     with Lukasa.open(tmp_path_factory.mktemp("matrix"), embedder="none", clock=clock) as memory:
         memory.workspace("novel")
         memory.workspace("other")
+        memory.sync.init(str(tmp_path_factory.mktemp("matrix-sync") / "shared"), "five random words are enough")
         access = memory.access
         expired = access.create("expired", workspaces=["novel"], can=EVERYTHING, expires=timedelta(seconds=1))
         revoked = access.create("revoked", workspaces=["novel"], can=EVERYTHING)
@@ -184,6 +185,7 @@ PAST = b64encode(b'{"type":"entity","name":"Ines","entityType":"p","observations
 # What a good call of each verb says: the values of its path, and the rest. A verb that is not here fails the test.
 EXAMPLES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "memory_read": ({}, {"query": "what is the word of the day?"}),
+    "memory_gather": ({}, {"query": "what are all the words of the day?"}),
     "memory_why": ({"id": "{entry}"}, {"query": "what is the word of the day?"}),
     "memory_context": ({}, {"query": "the word"}),
     "memory_put": ({}, {"content": "The harbour of {fresh} freezes in winter"}),
@@ -206,7 +208,12 @@ EXAMPLES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "memory_erase_plan": ({}, {"source": "{erasable}"}),
     "memory_erase": ({}, {"source": "{erasable}", "confirm": "{erasure}"}),
     "memory_erasures": ({}, {}),
+    "sync_status": ({}, {}),
+    "sync_now": ({}, {}),
     "workspace_overview": ({}, {}),
+    "workspace_home": ({}, {}),
+    "workspace_board": ({}, {}),
+    "workspace_timeline": ({}, {"at": "2026-05-01"}),
     "memory_shown": ({}, {"since": "24h"}),
     "workspace_tokens": ({}, {"since": "24h"}),
     "chart_draw": ({"name": "growth"}, {}),
@@ -257,6 +264,13 @@ EXAMPLES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "corpus_submissions": ({}, {"limit": "2"}),
     "transcript_list": ({}, {}),
     "transcript_get": ({"id": "{session}"}, {"limit": "1"}),
+    "transcript_learned": ({"id": "{session}"}, {}),
+    "memory_table": ({}, {"sort": "relevance", "limit": 5}),
+    "name_list": ({}, {"limit": "5"}),
+    "activity_list": ({}, {"limit": "5"}),
+    "workspace_spec": ({}, {}),
+    "settings_show": ({}, {}),
+    "settings_try": ({}, {"what": "chat"}),
     "job_run": ({}, {"kind": "maintain"}),
     "job_list": ({}, {}),
     "job_get": ({"id": "{queued}"}, {}),

@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from lukasa.surfaces.hooks import claude_code_hooks as claude_code
+from lukasa.surfaces.hooks import hosts
 from tests.helpers.cli import COMMAND, ROOT, Shell
 from tests.helpers.programs import program
 
-EVENTS = ["SessionStart", "UserPromptSubmit", "PostToolUseFailure", "PreCompact", "SessionEnd"]
+EVENTS = list(hosts.CLAUDE_CODE.events)
 THEIRS = {
     "model": "opus",
     "permissions": {"allow": ["Bash(git log:*)"], "deny": []},
@@ -72,7 +72,7 @@ class Home:
     def commands(self) -> dict[str, list[str]]:
         """Our commands, by event."""
         return {
-            event: [hook["command"] for group in groups for hook in group["hooks"] if claude_code.ours(hook)]
+            event: [hook["command"] for group in groups for hook in group["hooks"] if hosts.ours(hook)]
             for event, groups in self.read()["hooks"].items()
         }
 
@@ -468,14 +468,14 @@ OTHERS = [
 @pytest.mark.parametrize("hook", OTHERS, ids=str)
 def test_what_is_not_ours_is_not_taken_for_ours(hook: object) -> None:
     """B9: only a plain call of one of our moments is."""
-    assert not claude_code.ours(hook)
+    assert not hosts.ours(hook)
 
 
 def test_settings_are_never_changed_in_place() -> None:
     """Settings in, settings out: the functions are pure, and the second time there is nothing left to do."""
     before = json.dumps(THEIRS)
-    once = claude_code.installed(THEIRS, ["/usr/bin/lukasa"])
+    once = hosts.installed(hosts.CLAUDE_CODE, THEIRS, ["/usr/bin/lukasa"])
     assert json.dumps(THEIRS) == before
-    assert claude_code.installed(once, ["/usr/bin/lukasa"]) == once
-    assert claude_code.removed(once) == THEIRS
-    assert json.dumps(claude_code.removed(THEIRS)) == before
+    assert hosts.installed(hosts.CLAUDE_CODE, once, ["/usr/bin/lukasa"]) == once
+    assert hosts.removed(once) == THEIRS
+    assert json.dumps(hosts.removed(THEIRS)) == before

@@ -19,7 +19,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from lukasa import Lukasa
 from tests.helpers.making import FixedClock
-from tests.helpers.mcp import EVERYTHING, called, refused, wait
+from tests.helpers.mcp import EVERYTHING, called, reached, refused, wait
 from tests.helpers.processes import TORTURE
 from tests.helpers.server import Running, running
 
@@ -66,7 +66,7 @@ def test_a_life_of_a_memory(house: Running, mode: str) -> None:
             assert hit["entry"]["id"] == stored["id"]
             await called(client, "memory_update", id=stored["id"], content="The villain is called Morgana.")
             assert (await called(client, "memory_scrub_plan", mode="full", tier="workspace"))["lines"]
-            assert "memory_scrub_execute" not in {tool.name for tool in (await client.list_tools()).tools}
+            assert "memory_scrub_execute" not in await reached(client)
             assert "only the owner" in await refused(client, "memory_scrub_execute")
             await called(client, "memory_forget", id=stored["id"])
             assert (await called(client, "memory_list"))["entries"] == []
@@ -147,7 +147,11 @@ def canary(place: int) -> str:
 
 async def one_call(http: httpx2.AsyncClient, url: str, secret: str, place: int, n: int) -> None:
     """One call of one client. Every second one writes."""
-    body = request("memory_put", {"content": f"Ship {n} of place {place} is called S{n}y."}) if n % 2 else None
+    body = (
+        request("memory_put", {"content": f"Ship {n} of place {place} is called S{n}y.", "detail": True})
+        if n % 2
+        else None
+    )
     name = "memory_put" if body else "memory_read"
     headers = {
         "authorization": f"Bearer {secret}",
@@ -156,7 +160,8 @@ async def one_call(http: httpx2.AsyncClient, url: str, secret: str, place: int, 
         "mcp-method": "tools/call",
         "mcp-name": name,
     }
-    answer = await http.post(url, json=body or request(name, {"query": "which canary?", "limit": 1}), headers=headers)
+    asked = request(name, {"query": "which canary?", "limit": 1, "detail": True})
+    answer = await http.post(url, json=body or asked, headers=headers)
     assert answer.status_code == 200, answer.text
     reply = answer.json()
     assert reply["id"] == 7

@@ -13,7 +13,7 @@ from mcp.client import Client
 from lukasa import Lukasa
 from lukasa.model.grant import FOR_GOOD
 from tests.helpers.cli import Shell
-from tests.helpers.mcp import EVERYTHING, called, piped, refused, session
+from tests.helpers.mcp import EVERYTHING, called, piped, reached, refused, session
 
 CAN = ("--as", "owner", "--can", "read,write,scrub_plan,scrub_full")
 WHAT = {"mode": "full", "tier": "workspace"}
@@ -37,10 +37,6 @@ def opened(shell: Shell) -> Lukasa:
 def kept(shell: Shell) -> list[str]:
     with opened(shell) as memory:
         return [entry.content for entry in memory.workspace("main").entries("workspace", everything=True)]
-
-
-async def offered(client: Client) -> set[str]:
-    return {tool.name for tool in (await client.list_tools()).tools}
 
 
 class Person:
@@ -69,7 +65,7 @@ def test_by_the_digest_of_what_is_there(shell: Shell, mode: str) -> None:
     """H1, H2, U3: another digest and a plan that is out of date are refused; today's is done, and the log says so."""
 
     async def work(client: Client) -> None:
-        assert EXECUTE in await offered(client)
+        assert EXECUTE in await reached(client)
         assert "digest does not match" in await refused(client, EXECUTE, **WHAT, confirm="f" * 64)
         plan = await called(client, "memory_scrub_plan", **WHAT)
         await called(client, "memory_put", content="The harbour freezes in January.")
@@ -126,7 +122,7 @@ def test_nobody_else_is_offered_it(shell: Shell, options: tuple[str, ...]) -> No
         digest = memory.workspace("main").scrub_plan("workspace").digest
 
     async def work(client: Client) -> None:
-        assert EXECUTE not in await offered(client)
+        assert EXECUTE not in await reached(client)
         told = await refused(client, EXECUTE, **WHAT, confirm=digest)
         assert "does not include" in told or "only the owner" in told
 
@@ -143,7 +139,7 @@ def test_no_token_is_enough(shell: Shell) -> None:
         token = memory.access.create("claude", workspaces=["main"], can=sorted(FOR_GOOD)).token
 
     async def work(client: Client) -> None:
-        assert EXECUTE not in await offered(client)
+        assert EXECUTE not in await reached(client)
         assert "only the owner" in await refused(client, EXECUTE, **WHAT, confirm=digest)
 
     session(lambda: piped(shell, "--token-env", "MY_TOKEN", MY_TOKEN=token), work)

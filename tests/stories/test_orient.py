@@ -9,7 +9,7 @@ import pytest
 from lukasa import Lukasa, Trust, Workspace
 from lukasa.model.errors import Conflict, InvalidInput, InvalidScope, NotFound, ReadOnlyForAgents
 from lukasa.read.context import parse
-from tests.helpers.making import FixedClock
+from tests.helpers.making import FixedClock, shortened
 
 
 def test_voice_and_soul_exist_from_the_start(memory: Lukasa) -> None:
@@ -62,10 +62,19 @@ def test_bad_named_entries(world: Workspace) -> None:
 def test_named_entries_are_first_and_whole(world: Workspace) -> None:
     """C1, M8: named entries open the context in full, whatever the question and the budget."""
     world.edit_named("VOICE", "Terse. " * 300)
+    world.edit_named("SOUL", "Ask before you delete.")
     world.put("workspace", "The villain is called Malachar")
     context = world.context("villain", budget=10)
     assert [p.name for p in context.document.pinned] == ["SOUL", "VOICE"]
     assert context.document.pinned[1].body == "Terse. " * 300
+
+
+def test_a_template_that_nobody_edited_is_in_no_prompt(world: Workspace) -> None:
+    """C1, M8: it says nothing yet and costs tokens; the first edit brings it in, also one that says the same."""
+    world.put("workspace", "The villain is called Malachar")
+    assert world.context("villain").document.pinned == ()
+    world.edit_named("VOICE", world.get_named("VOICE").body + "\n- Write in Finnish.\n")
+    assert [page.name for page in world.context("villain").document.pinned] == ["VOICE"]
 
 
 def test_named_entries_are_not_ranked(world: Workspace) -> None:
@@ -118,7 +127,7 @@ def test_context_round_trips(world: Workspace) -> None:
     """C2: the text and the data are the same document."""
     world.put("workspace", "## The villain\n> is quoted\n- and listed")
     context = world.context("villain")
-    assert parse(str(context)) == context.document
+    assert parse(str(context)) == shortened(context.document)
 
 
 def test_what_does_not_fit_is_told(world: Workspace) -> None:
@@ -149,7 +158,7 @@ def test_an_earlier_value_is_one_line_under_the_later_one(world: Workspace, cloc
         '\n> The villain is called Vexis\n  Earlier, may no longer hold: 2026-11-15 "The villain is called '
         '\\"Malachar\\";\\n> or so"\n'
     )
-    assert parse(text) == context.document
+    assert parse(text) == shortened(context.document)
 
 
 def test_an_empty_workspace_is_polite(memory: Lukasa) -> None:

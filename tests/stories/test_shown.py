@@ -57,6 +57,7 @@ def prompt(shell: Shell, text: str, session: str = SESSION, moment: str = "promp
 def test_a_hook_that_injects_is_in_the_ledger(shell: Shell) -> None:
     """B17: one process injects, another one says what it was, to the token; what was given before counts once."""
     id = shell.json("put", PORT)["id"]
+    shell.run("named", "edit", "VOICE", "--file", "-", input="Be brief.")
     given = prompt(shell, "which port has staging?")
     assert PORT in given
     assert PORT not in prompt(shell, "which port has staging?")  # the session has it already
@@ -66,7 +67,7 @@ def test_a_hook_that_injects_is_in_the_ledger(shell: Shell) -> None:
     held = {item["id"]: item for item in one["items"]}
     assert held[id]["version"] == 1
     assert held[id]["tokens"] == estimate_tokens(given[given.index("- Noted") : given.index(PORT) + len(PORT)])
-    assert {name for name, item in held.items() if item["page"]} == {"VOICE", "SOUL"}
+    assert {name for name, item in held.items() if item["page"]} == {"VOICE"}
     assert [row["at"] for row in shell.json("shown", id)["shown"]] == [one["at"]]
     assert shell.json("shown", "--agent", "claude-code")["shown"] == [one]
     assert shell.json("shown", "--agent", "nobody")["shown"] == []
@@ -98,6 +99,7 @@ def test_an_agent_on_the_command_line_is_told(shell: Shell) -> None:
 def test_an_agent_over_mcp_is_told_by_its_grant(memory: Lukasa) -> None:
     """B17: a context and a read by a grant: the agent, the surface, and the tokens of the text that it got."""
     novel = memory.workspace("novel")
+    novel.edit_named("VOICE", "Be brief.")
     id = novel.put("workspace", PORT).id
 
     async def work() -> list[str]:

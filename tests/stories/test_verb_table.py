@@ -23,8 +23,8 @@ from lukasa.surfaces.api.toolbox import Toolbox
 from lukasa.surfaces.api.verb import Call, SessionAnswer, SessionTool, SessionTurn, Verb, VerbInput, VerbOutput
 from lukasa.surfaces.http.openapi import document
 from lukasa.surfaces.mcp.server import build
-from lukasa.surfaces.mcp.tools import Dispatcher
-from tests.helpers.mcp import lent, session
+from lukasa.surfaces.mcp.tools import Dispatcher, tool
+from tests.helpers.mcp import lent, reached, session, words
 
 
 class CountIn(VerbInput):
@@ -69,14 +69,15 @@ def test_an_added_verb_is_an_mcp_tool(memory: Lukasa) -> None:
     """U3: it is listed with its description and schema, and it answers."""
 
     async def work(client: Client) -> tuple[types.Tool, Any]:
-        (listed,) = [tool for tool in (await client.list_tools()).tools if tool.name == "memory_count"]
-        return listed, (await client.call_tool("memory_count", {"tier": "workspace"})).structured_content
+        assert "memory_count" in await reached(client)
+        answer = await client.call_tool("more", {"tool": "memory_count", "arguments": {"tier": "workspace"}})
+        return tool(ADDED), words(answer)
 
     dispatcher = Dispatcher(memory.access, lambda ctx: lent(memory), "novel", TABLE)
     listed, answer = session(lambda: Client(build(dispatcher)), work)
     assert listed.description == ADDED.description
-    assert set(listed.input_schema["properties"]) == {"tier", "state", "workspace", "scope"}
-    assert answer == {"count": 1}
+    assert set(listed.input_schema["properties"]) == {"tier", "state", "workspace", "scope", "detail"}
+    assert json.loads(answer) == {"count": 1}
 
 
 def test_an_added_verb_is_a_langgraph_tool(memory: Lukasa) -> None:

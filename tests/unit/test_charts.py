@@ -64,7 +64,7 @@ def test_growth_has_a_line_for_each_tier() -> None:
 def test_bars_show_what_failed() -> None:
     """U5, T2: a bar for each day and one for its failures."""
     svg = daily([(date(2026, 11, 1), 10, 0), (date(2026, 11, 2), 4, 3)])
-    assert (len(parts(svg, "bar")), len(parts(svg, "bad"))) == (3, 1)
+    assert (len(parts(svg, "column")), len(parts(svg, "bad"))) == (3, 1)
     assert "14 steps in 2 days, 3 of them failed" in svg
     assert "nothing yet" in daily([])
 
@@ -72,7 +72,7 @@ def test_bars_show_what_failed() -> None:
 def test_the_slowest_step_comes_first() -> None:
     """U5, T2: mean durations, and the names of steps are data."""
     svg = durations([Tally("read", "fast", 1, 0, 1.0, 1.0), Tally(PAYLOAD, "slow", 2, 0, 50.0, 60.0)])
-    widths = [float(bar.get("width") or 0) for bar in parts(svg, "bar")]
+    widths = [float(bar.get("width") or 0) for bar in parts(svg, "column")]
     assert widths == sorted(widths, reverse=True)
     assert "50.0 ms" in svg
     assert "nothing yet" in durations([])

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from lukasa.model.echo import PREAMBLE
 from lukasa.model.entry import NamedEntry
 from lukasa.model.errors import InvalidInput
 from lukasa.model.text import has_hidden_characters
@@ -25,7 +26,7 @@ IMPORTANCE = st.integers(0, 100).map(lambda n: n / 100)
 @st.composite
 def items(draw: st.DrawFn, tier: str = "workspace") -> ContextItem:
     return ContextItem(
-        id=draw(st.uuids()).hex,
+        id=draw(st.uuids()).hex[:8],
         tier=tier,
         kind=draw(st.sampled_from(["episodic", "semantic", "procedural"])),
         curator=draw(st.sampled_from(["agent", "author", "import"])),
@@ -161,7 +162,7 @@ def test_what_nobody_else_needs_is_used() -> None:
 
 def test_no_memory_is_cut_to_a_few_words() -> None:
     """C2: where so little room is left, it is left out, and that is told."""
-    shown, evicted = one_tier([item("long", DIARY)], 80)
+    shown, evicted = one_tier([item("long", DIARY)], 55)
     assert not shown
     assert evicted == ["long"]
 
@@ -186,10 +187,23 @@ def test_a_rule_is_never_cut() -> None:
 
 
 def test_every_item_is_framed_as_a_candidate() -> None:
-    """C3: each hit says that it was noted earlier, by whom, where, when and how important; never a bare assertion."""
-    line = next(x for x in render(ContextDocument("w", (), (item("a"),), ())).split("\n") if x.startswith("- "))
-    assert "Noted earlier" in line
-    assert all(part in line for part in ("tier=workspace", "by=author", "importance=0.50", "on=2026-11-15"))
+    """C3: each hit says that it was noted, when, and what is unusual: by whom, where, how important. What is usual is
+    said once, and no item is a bare assertion."""
+    told = replace(item("a", tier="account"), importance=0.9)
+    text = render(ContextDocument("w", (), (told, item("b", authority="inform")), ()))
+    first, second = (line for line in text.split("\n") if line.startswith("- "))
+    assert first == "- Noted 2026-11-15 [a tier=account by=author authority=act importance=0.9]"
+    assert second == "- Noted 2026-11-15 [b by=author]"
+    assert "If they say nothing else, an agent wrote the note" in PREAMBLE
+    assert PREAMBLE in text
+
+
+def test_an_id_is_short_and_is_the_end_of_the_id() -> None:
+    """C2: a model pays for every character; `parse` gives what a tool takes."""
+    id = "01a1f289-de48-7f9a-999b-343bf6afd4d2"
+    (shown,) = parse(render(ContextDocument("w", (), (item(id),), ()))).standing
+    assert shown.id == "f6afd4d2"
+    assert id not in render(ContextDocument("w", (), (item(id),), ()))
 
 
 def test_untrusted_text_is_named_so() -> None:

@@ -1,17 +1,12 @@
 // Made by `python -m tools.typescript` from the OpenAPI document. Change the verb table instead.
 
-/** A document with its versions, its source (for the owner) and the entries within sight that rest on it. */
-export interface AboutOut {
-  head: DocumentOut;
-  versions: Array<DocumentOut>;
-  passages: number;
-  source: SourceOut | null;
-  entries: Array<EntryOut>;
-}
-
 export interface AccessOut {
   count: number;
   at: string;
+}
+
+export interface ActivityOut {
+  happened: Array<HappeningOut>;
 }
 
 export interface ActorOut {
@@ -61,6 +56,32 @@ export interface BatchOut {
   written: Array<WrittenOut>;
 }
 
+/** An entry as it was then. `since_then` says what became of it; `now` is what stands in its place today. */
+export interface BelievedOut {
+  entry: EntryOut;
+  since_then: string;
+  now: string;
+  cause: string;
+}
+
+/** The board of 760 by 420. Beads are columns, the oldest first: number n of each list is about bead n. `size` is the relevance of a bead now, and `left` the share that decay has left of it. It was believed from `since` until `until`, if that is not null. `act`: agents may act on it. */
+export interface BoardOut {
+  spots: Array<SpotOut>;
+  apart: number;
+  cut: boolean;
+  id: Array<string>;
+  words: Array<string>;
+  tier: Array<string>;
+  topic: Array<number>;
+  x: Array<number>;
+  y: Array<number>;
+  size: Array<number>;
+  left: Array<number>;
+  act: Array<boolean>;
+  since: Array<string>;
+  until: Array<string | null>;
+}
+
 export interface BookmarkIn {
   /** A name that begins with a letter, such as before-import. */
   name: string;
@@ -90,12 +111,11 @@ export interface CategoryOut {
   taxonomy: string;
 }
 
-/** How a text goes into a document. `place` is a heading, or the passage that is replaced. A list has only the beginning of a long text, and says with `cut` that it does. */
-export interface ChangeOut {
-  how: "whole" | "end" | "under" | "replace";
-  place: string;
-  text: string;
-  cut: boolean;
+export interface ChangesOfDayOut {
+  day: string;
+  learned: number;
+  changed: number;
+  retired: number;
 }
 
 export interface ChannelIn {
@@ -162,7 +182,7 @@ export interface ConfirmationOut {
 export interface ContextIn {
   /** The task at hand; if empty, only what always holds. */
   query?: string;
-  /** Only these tiers; all tiers within reach if left out. */
+  /** Only these levels of memory, such as workspace; all if left out. */
   tiers?: Array<string>;
   /** Channel to search as well, by name or id. */
   channel?: string | null;
@@ -251,6 +271,13 @@ export interface CreateIn {
   name: string;
   /** A shipped memory spec; the default one if left out. */
   preset?: string | null;
+}
+
+export interface DayOfUseOut {
+  day: string;
+  learned: number;
+  used: number;
+  tokens: number;
 }
 
 export interface DayOut {
@@ -505,13 +532,13 @@ export interface EvidenceOut {
 }
 
 export interface ExecuteIn {
-  /** full: a whole tier; keep_named: a tier without its pages; purge_thread: one conversation. */
+  /** full: a whole level of memory; keep_named: without its pages; purge_thread: one conversation. */
   mode: "full" | "keep_named" | "purge_thread";
-  /** Tier to empty; not for purge_thread. */
+  /** Level of memory to empty, such as workspace; not for purge_thread. */
   tier?: string | null;
-  /** Channel, if the tier belongs to one. */
+  /** Channel, if that level belongs to one. */
   channel?: string | null;
-  /** Conversation, if the tier belongs to one, or for purge_thread. */
+  /** Conversation, if that level belongs to one, or for purge_thread. */
   conversation?: string | null;
   /** Digest of the plan, or its first 12 characters. */
   confirm: string;
@@ -567,6 +594,72 @@ export interface GateOut {
   verdict: string;
   confidence: number;
   reason: string;
+}
+
+export interface GatherIn {
+  /** Your question, as you would ask a person; empty for the most relevant entries. */
+  query: string;
+  /** Only these levels of memory, such as workspace; all if left out. */
+  tiers?: Array<string>;
+  /** Channel to search as well, by name or id. */
+  channel?: string | null;
+  /** Conversation to search as well, by ref code or id. */
+  conversation?: string | null;
+  /** auto, lean, balanced or deep: how much to search for. */
+  profile?: string;
+  /** At most this many hits. */
+  limit?: number | null;
+  /** Only semantic, episodic or procedural entries. */
+  kind?: "episodic" | "semantic" | "procedural" | null;
+  /** Only entries of this category. */
+  category?: string | null;
+  /** Only entries that have all of these. */
+  tags?: Array<string>;
+  /** Only entries learned from this source. */
+  source?: string | null;
+  /** Only entries that an agent, the author or an import wrote: agent, author, import. */
+  curator?: "agent" | "author" | "import" | null;
+  /** Only entries in this state. */
+  state?: "active" | "held" | "stale" | "forgotten" | "superseded" | "archived" | "invalidated" | "pruned" | null;
+  /** Only entries written at or after this time. */
+  since?: string | null;
+  /** Only entries written before this time. */
+  until?: string | null;
+  /** Also entries that wait for a person's decision. */
+  held?: boolean;
+  /** Also forgotten, replaced and archived entries. */
+  history?: boolean;
+  /** Answer as memory stood at this time, or at this bookmark. */
+  as_of?: string | null;
+  /** Also entries with secrets, which only the owner gets unasked; ask the user first. */
+  sensitive?: boolean | null;
+  /** At most this many tokens of memory. */
+  budget?: number;
+  /** How to group; by time if left out. */
+  by?: "day" | "month" | "source" | "tier" | null;
+}
+
+/** All that belongs to a question, in groups and in the order of time. */
+export interface GatheredOut {
+  query: string;
+  /** How the question was understood: set, sequence, summary; empty: one answer. */
+  wanted: string;
+  groups: Array<GatheringOut>;
+  tokens: number;
+  budget: number;
+  /** Related hits that the budget had no room for. */
+  beyond: number;
+  /** Estimate, 0 to 1, that one of the best hits answers. */
+  confidence: number | null;
+  notes: Array<string>;
+}
+
+/** Hits of one day, month, source or tier, in the order of time. */
+export interface GatheringOut {
+  title: string;
+  since: string;
+  until: string;
+  hits: Array<HitOut>;
 }
 
 /** The rights of a new grant. Only the owner's credential may create one. */
@@ -627,6 +720,20 @@ export interface GroundsOut {
   entries: Array<string>;
 }
 
+/** Something that somebody did, once or several times in a row. `did` is an action of the event log, or `given` if an agent got memories for a prompt. */
+export interface HappeningOut {
+  at: string;
+  who: string;
+  surface: string;
+  yours: boolean;
+  did: string;
+  times: number;
+  about: Array<lukasa__surfaces__api__looking_verbs__AboutOut>;
+  memories: number;
+  tokens: number;
+  seq: number;
+}
+
 /** A held entry. `against` lists the entries that it contradicts: `settle` with one of them decides in one step. */
 export interface HeldOut {
   entry: EntryOut;
@@ -647,7 +754,10 @@ export interface HitOut {
   excerpt: string | null;
   /** Characters of the text that are given, such as 2101-2700/7012; memory_get gives all. */
   part: string | null;
+  /** Why it was found, in one sentence. */
+  because: string;
   score: ScoreOut;
+  /** What each signal gave; `percent` adds up to 100. */
   matched: Array<Record<string, unknown>>;
   access: AccessOut | null;
   provenance: Array<Record<string, unknown>>;
@@ -656,6 +766,26 @@ export interface HitOut {
   earlier: Array<EarlierOut>;
   /** What it cites, checked now; look before you rely on it */
   citations: Array<CitedOut> | null;
+}
+
+/** What a workspace knows, in numbers and in entries. `agents` counts sessions by their format. `used` and `tokens` are of seven days: texts of memory that agents got. `session` is the last one that taught something; without one, `learned` are the newest entries. `always` are the names of the pages that every prompt holds. */
+export interface HomeOut {
+  memories: number;
+  people: number;
+  things: number;
+  sessions: number;
+  agents: Record<string, number>;
+  used: number;
+  tokens: number;
+  week: Array<DayOfUseOut>;
+  waiting: number;
+  session: LessonOut | null;
+  learned: Array<lukasa__surfaces__api__home_verbs__LearnedOut>;
+  lately: Array<UsedOut>;
+  rules: Array<EntryOut>;
+  always: Array<string>;
+  fading: Array<FadingOut>;
+  faded: number;
 }
 
 export interface InboxOut {
@@ -718,6 +848,14 @@ export interface LedgerOut {
 export interface LeftOut {
   id: string;
   reason: string;
+}
+
+/** A recorded session that taught something. */
+export interface LessonOut {
+  id: string;
+  title: string;
+  format: string;
+  updated_at: string;
 }
 
 export interface LineOut {
@@ -832,7 +970,7 @@ export interface MemoryUpdateBody {
 export interface MemoryWhyBody {
   /** Your question, as you would ask a person; empty for the most relevant entries. */
   query: string;
-  /** Only these tiers; all tiers within reach if left out. */
+  /** Only these levels of memory, such as workspace; all if left out. */
   tiers?: Array<string>;
   /** Channel to search as well, by name or id. */
   channel?: string | null;
@@ -850,7 +988,7 @@ export interface MemoryWhyBody {
   tags?: Array<string>;
   /** Only entries learned from this source. */
   source?: string | null;
-  /** Only entries written by agent, author or import. */
+  /** Only entries that an agent, the author or an import wrote: agent, author, import. */
   curator?: "agent" | "author" | "import" | null;
   /** Only entries in this state. */
   state?: "active" | "held" | "stale" | "forgotten" | "superseded" | "archived" | "invalidated" | "pruned" | null;
@@ -889,6 +1027,34 @@ export interface MergePlanOut {
   done: boolean;
 }
 
+/** The models that the environment names, and where memory is. Keys are never part of it. */
+export interface ModelsOut {
+  chat_setting: string;
+  chat: TrialOut;
+  embedder_setting: string;
+  embedder: TrialOut;
+  tokens_a_day: number | null;
+  cost_a_day: number | null;
+  data: string;
+  database: string;
+}
+
+/** Two names, by their keys, and how many entries name both. */
+export interface NameLinkOut {
+  one: string;
+  other: string;
+  entries: number;
+}
+
+/** A person or a thing, and how many entries in recall name it. */
+export interface NameOut {
+  key: string;
+  name: string;
+  kind: string;
+  forms: Array<string>;
+  entries: number;
+}
+
 export interface NamedEditBody {
   /** The whole new text, as markdown. */
   body: string;
@@ -907,6 +1073,18 @@ export interface NamedOut {
   edited_at: string;
   editor: string;
   version: number;
+}
+
+/** Names that texts in recall have, guessed from how they are written: nobody has confirmed them. */
+export interface NamesOut {
+  names: Array<NameOut>;
+  links: Array<NameLinkOut>;
+  people: number;
+  things: number;
+  /** The entries in recall that were looked at. */
+  entries: number;
+  /** There are so many entries that the oldest were not looked at. */
+  cut: boolean;
 }
 
 /** No input. */
@@ -1076,7 +1254,7 @@ export interface PutIn {
   metadata?: Record<string, unknown>;
   /** What it says something about: src/auth.py, src/auth.py:10-20, symbol:src/auth.py:Settings, url:https://…, command:…, memory:ID, document:ID, document:ID#12. */
   cites?: Array<string>;
-  /** Tier of memory, such as workspace; the default tier of the workspace if left out. */
+  /** Level of memory, such as workspace or account; the usual one if left out. */
   tier?: string | null;
   /** Channel to work in, by name or id. */
   channel?: string | null;
@@ -1087,7 +1265,7 @@ export interface PutIn {
 export interface PutManyIn {
   /** The statements, in order. */
   memos: Array<MemoIn>;
-  /** Tier of memory, such as workspace; the default tier of the workspace if left out. */
+  /** Level of memory, such as workspace or account; the usual one if left out. */
   tier?: string | null;
   /** Channel to work in, by name or id. */
   channel?: string | null;
@@ -1105,7 +1283,7 @@ export interface ReachOut {
 export interface ReadIn {
   /** Your question, as you would ask a person; empty for the most relevant entries. */
   query: string;
-  /** Only these tiers; all tiers within reach if left out. */
+  /** Only these levels of memory, such as workspace; all if left out. */
   tiers?: Array<string>;
   /** Channel to search as well, by name or id. */
   channel?: string | null;
@@ -1123,7 +1301,7 @@ export interface ReadIn {
   tags?: Array<string>;
   /** Only entries learned from this source. */
   source?: string | null;
-  /** Only entries written by agent, author or import. */
+  /** Only entries that an agent, the author or an import wrote: agent, author, import. */
   curator?: "agent" | "author" | "import" | null;
   /** Only entries in this state. */
   state?: "active" | "held" | "stale" | "forgotten" | "superseded" | "archived" | "invalidated" | "pruned" | null;
@@ -1143,12 +1321,18 @@ export interface ReadIn {
   count?: boolean;
   /** Also passages of discovered web pages, which nobody has checked. */
   discoveries?: boolean;
+  /** Best first, or in the order of time. */
+  order?: "match" | "time";
 }
 
 export interface RecallOut {
   query: string;
   profile: string;
   hits: Array<HitOut>;
+  /** Estimate, 0 to 1, that one of the first hits answers. */
+  confidence: number | null;
+  /** No memory seems to answer: what is nearest is given. */
+  nothing_found: boolean;
   notes: Array<string>;
   /** If they were asked for. */
   discoveries: Array<FoundPassageOut>;
@@ -1169,6 +1353,8 @@ export interface ReceiptOut {
   swept: boolean;
   unreachable: Array<string>;
   operator: string;
+  /** Machines of a sync that have not said yet that they erased it too. */
+  unconfirmed: Array<string>;
 }
 
 export interface ReceiptsOut {
@@ -1253,8 +1439,8 @@ export interface ReviewSettleBody {
   reason?: string | null;
   /** Id of the other one. */
   other: string;
-  /** Which one holds: the earlier, the later, or both. */
-  keep: "old" | "new" | "both";
+  /** Which one holds: the earlier, the later, or both. `open` takes a decision for both back. */
+  keep: "old" | "new" | "both" | "open";
 }
 
 export interface ReviewUndoBody {
@@ -1270,10 +1456,17 @@ export interface RivalsOut {
   quotes: Array<WordsOut>;
 }
 
+/** An entry with its relevance now, and how often it was retrieved. */
+export interface RowOut {
+  entry: EntryOut;
+  relevance: number;
+  reads: number;
+}
+
 export interface RunIn {
   /** The work to do: consolidate, maintain or reflect. */
   kind: "consolidate" | "maintain" | "reflect";
-  /** Only in these tiers; not for reflect. */
+  /** Only in these levels of memory; not for reflect. */
   tiers?: Array<string>;
 }
 
@@ -1317,13 +1510,13 @@ export interface ScoreOut {
 }
 
 export interface ScrubIn {
-  /** full: a whole tier; keep_named: a tier without its pages; purge_thread: one conversation. */
+  /** full: a whole level of memory; keep_named: without its pages; purge_thread: one conversation. */
   mode: "full" | "keep_named" | "purge_thread";
-  /** Tier to empty; not for purge_thread. */
+  /** Level of memory to empty, such as workspace; not for purge_thread. */
   tier?: string | null;
-  /** Channel, if the tier belongs to one. */
+  /** Channel, if that level belongs to one. */
   channel?: string | null;
-  /** Conversation, if the tier belongs to one, or for purge_thread. */
+  /** Conversation, if that level belongs to one, or for purge_thread. */
   conversation?: string | null;
 }
 
@@ -1345,6 +1538,20 @@ export interface SentOut {
   verb: string;
   tokens: number;
   items: Array<ShownOut>;
+}
+
+/** A sentence of a message that was looked at: kept, held, merged, retired or discarded, and why. */
+export interface SentenceOut {
+  message: string;
+  start: number;
+  end: number;
+  became: string;
+  reason: string;
+  /** Id of the entry; empty if it was discarded. */
+  entry: string;
+  content: string;
+  state: string;
+  tier: string;
 }
 
 /** A group of entries with the same properties: its size, and the number of entries added since the given time. */
@@ -1390,6 +1597,15 @@ export interface SourceOut {
   notes: Array<string>;
 }
 
+/** What a spec decides, in sentences. */
+export interface SpecWordsOut {
+  name: string;
+  title: string;
+  about: string;
+  tiers: Array<TierWordsOut>;
+  sentences: Array<string>;
+}
+
 export interface SpendingOut {
   day: string;
   model: string;
@@ -1397,6 +1613,15 @@ export interface SpendingOut {
   prompt: number;
   completion: number;
   cost: number;
+}
+
+/** A topic of the board: its label, its middle, and the radius that its beads cover. */
+export interface SpotOut {
+  label: string;
+  x: number;
+  y: number;
+  radius: number;
+  count: number;
 }
 
 /** The relevance of an entry now, before any question: importance × decay × use. */
@@ -1469,7 +1694,7 @@ export interface SubmissionOut {
   title: string;
   collection: string;
   base: number;
-  change: ChangeOut;
+  change: lukasa__surfaces__api__submission_verbs__ChangeOut;
   memories: Array<string>;
   derivable: Array<string>;
   origin: OriginOut;
@@ -1526,6 +1751,112 @@ export interface SurveyOut {
   events: number;
 }
 
+export interface SyncMachineOut {
+  name: string;
+  machine: string;
+  fingerprint: string;
+  /** `this`, `member`, `removed`, or `outside` for one that has to join again. */
+  standing: string;
+  own: boolean;
+  trust: string;
+  bundles: number;
+  seen_at: string | null;
+  /** Bundles of this machine that it has not read yet. */
+  behind: number;
+  /** Whether it had the same memory as this machine when it was last seen. */
+  same: boolean;
+  trouble: string;
+}
+
+export interface SyncOut {
+  configured: boolean;
+  remote: string;
+  name: string;
+  fingerprint: string;
+  synced_at: string | null;
+  /** Changes that nobody has heard of yet. */
+  waiting: number;
+  /** Digest of this memory; machines with the same digest have the same memory. */
+  state: string;
+  machines: Array<SyncMachineOut>;
+  troubles: Array<string>;
+  ended: string;
+  /** Receipts of erasures, with the machines that have not confirmed them. */
+  unconfirmed: Record<string, Array<string>>;
+}
+
+export interface SyncedOut {
+  at: string;
+  remote: string;
+  sent: number;
+  bundles: number;
+  /** Changes by machine. */
+  taken: Record<string, number>;
+  /** What became of them here, by kind. */
+  changes: Record<string, Record<string, number>>;
+  held: number;
+  waiting: number;
+  emptied: number;
+  joined: Array<Record<string, unknown>>;
+  removed: Array<string>;
+  /** Sentences that name the file and the machine. */
+  refused: Array<string>;
+  waits: Array<string>;
+  state: string;
+}
+
+export interface TableIn {
+  /** Only entries whose text holds all of these. */
+  words?: string;
+  /** Only the entries with these ids. */
+  ids?: Array<string>;
+  /** Only these; all if left out. */
+  tiers?: Array<string>;
+  /** Only these; all if left out. */
+  kinds?: Array<string>;
+  /** Only these; all but retired entries if left out. */
+  states?: Array<string>;
+  /** Only these; all if left out. */
+  curators?: Array<string>;
+  /** Only these; all if left out. */
+  sources?: Array<string>;
+  /** Only these; all if left out. */
+  categories?: Array<string>;
+  /** Only entries that these wrote. */
+  agents?: Array<string>;
+  /** Only entries that have all of these. */
+  tags?: Array<string>;
+  /** Only entries of this conversation, by id. */
+  conversation?: string;
+  /** Only entries that were learned in this recorded session, by id. */
+  session?: string;
+  /** Only entries that name this person or thing. */
+  name?: string;
+  /** Only entries written at or after this time. */
+  since?: string | null;
+  /** Only entries written before this time. */
+  until?: string | null;
+  /** Also retired entries: forgotten, replaced, archived. */
+  everything?: boolean;
+  /** What to sort by. */
+  sort?: "updated" | "created" | "importance" | "relevance" | "reads" | "text";
+  /** The lowest, oldest or first first. */
+  ascending?: boolean;
+  /** At most this many entries. */
+  limit?: number;
+  /** How many entries to skip. */
+  offset?: number;
+}
+
+/** A page of the table. `facets` counts, for each condition, what passes all the other conditions. */
+export interface TableOut {
+  rows: Array<RowOut>;
+  total: number;
+  /** There are so many entries that the oldest were not looked at. */
+  cut: boolean;
+  facets: Record<string, Record<string, number>>;
+}
+
 export interface TallyOut {
   component: string;
   action: string;
@@ -1543,6 +1874,21 @@ export interface TierCountOut {
   description: string;
   needs: Array<string>;
   states: Record<string, number>;
+}
+
+export interface TierWordsOut {
+  name: string;
+  about: string;
+  sentences: Array<string>;
+}
+
+/** What was believed at a time, and what changed in the two weeks before it. `days` are all days with changes. */
+export interface TimelineOut {
+  at: string;
+  days: Array<ChangesOfDayOut>;
+  total: number;
+  believed: Array<BelievedOut>;
+  changes: Array<lukasa__surfaces__api__home_verbs__ChangeOut>;
 }
 
 /** What memory cost in tokens since a time: altogether, by agent, surface, call and day, and for what in vain. */
@@ -1583,6 +1929,8 @@ export interface TranscriptOut {
   observed: number;
   how: string;
   detail: string;
+  /** Entries that it led to, by what became of them: kept, held, retired. Given by the list. */
+  learned: Record<string, number> | null;
 }
 
 export interface TranscriptSaidOut {
@@ -1602,6 +1950,24 @@ export interface TransitionOut {
   actor: string;
 }
 
+/** Whether a model can be used, or what came of one question to it. */
+export interface TrialOut {
+  name: string;
+  works: boolean;
+  took_ms: number;
+  said: string;
+  reason: string;
+  fix: string;
+  host: string;
+}
+
+export interface TryIn {
+  /** The language model, or the model for search by meaning. */
+  what: "chat" | "embedder";
+  /** A setting to try; the present one if left out. */
+  setting?: string | null;
+}
+
 /** The entries after an undo. `kept` lists the entries that the undo left alone, each with its reason. */
 export interface UndoneOut {
   entries: Array<EntryOut>;
@@ -1618,6 +1984,14 @@ export interface UnusedOut {
   tokens: number;
   first: string;
   last: string;
+}
+
+/** An entry that agents got: how often in a week, when last, and who got it. */
+export interface UsedOut {
+  entry: EntryOut;
+  times: number;
+  at: string;
+  by: string;
 }
 
 export interface UtteranceOut {
@@ -1736,6 +2110,51 @@ export interface WrittenOut {
   cites: Array<string> | null;
 }
 
+export interface lukasa__surfaces__api__conversation_verbs__LearnedOut {
+  sentences: Array<SentenceOut>;
+}
+
+/** A document with its versions, its source (for the owner) and the entries within sight that rest on it. */
+export interface lukasa__surfaces__api__corpus_verbs__AboutOut {
+  head: DocumentOut;
+  versions: Array<DocumentOut>;
+  passages: number;
+  source: SourceOut | null;
+  entries: Array<EntryOut>;
+}
+
+/** A change: learned, changed, replaced or retired; with the words before, or those that took its place, and why. */
+export interface lukasa__surfaces__api__home_verbs__ChangeOut {
+  at: string;
+  did: string;
+  entry: EntryOut;
+  before: string;
+  cause: string;
+  by: string;
+  replaced_by: string;
+}
+
+/** An entry, and the words that it rests on. */
+export interface lukasa__surfaces__api__home_verbs__LearnedOut {
+  entry: EntryOut;
+  quotes: Array<WordsOut>;
+}
+
+/** What something happened to. Its text is empty if it is not here any more. */
+export interface lukasa__surfaces__api__looking_verbs__AboutOut {
+  id: string;
+  kind: string;
+  text: string;
+}
+
+/** How a text goes into a document. `place` is a heading, or the passage that is replaced. A list has only the beginning of a long text, and says with `cut` that it does. */
+export interface lukasa__surfaces__api__submission_verbs__ChangeOut {
+  how: "whole" | "end" | "under" | "replace";
+  place: string;
+  text: string;
+  cut: boolean;
+}
+
 export interface Problem {
   /** A stable code of the error, such as not-found. */
   type: string;
@@ -1760,18 +2179,18 @@ export interface Operations {
     } & PutIn;
     output: WrittenOut;
   };
-  /** List the entries of a tier, newest first, by state, kind, category, source or time. To answer a question use memory_read, which finds the best matches; use this to look through a tier. Needs the capability `read`. */
+  /** List the entries of one level of memory, newest first, by state, kind, category, source or time. To answer a question use memory_read, which finds the best matches. Needs the capability `read`. */
   memory_list: {
     input: {
       /** Name or id of a workspace. */
       workspace: string;
-      /** Tier of memory, such as workspace; the default tier of the workspace if left out. */
+      /** Level of memory, such as workspace or account; the usual one if left out. */
       tier?: string | null;
       /** Channel to work in, by name or id. */
       channel?: string | null;
       /** Conversation to work in, by ref code or id. */
       conversation?: string | null;
-      /** active, held, stale, forgotten, superseded, archived, … */
+      /** active, held (waits for a person), stale, forgotten, superseded, archived, … */
       state?: "active" | "held" | "stale" | "forgotten" | "superseded" | "archived" | "invalidated" | "pruned" | null;
       /** Only semantic, episodic or procedural entries. */
       kind?: "episodic" | "semantic" | "procedural" | null;
@@ -1781,13 +2200,13 @@ export interface Operations {
       tag?: string | null;
       /** Only entries learned from this source. */
       source?: string | null;
-      /** Only entries written by agent, author or import. */
+      /** Only entries that an agent, the author or an import wrote: agent, author, import. */
       curator?: "agent" | "author" | "import" | null;
       /** Only entries written at or after this time. */
       since?: string | null;
       /** Only entries written before this time. */
       until?: string | null;
-      /** Also held and retired entries. */
+      /** Also entries that wait for a person, and retired ones. */
       everything?: boolean;
       /** Only entries that match these words, best first, in one page. */
       q?: string | null;
@@ -1814,6 +2233,14 @@ export interface Operations {
     } & ReadIn;
     output: RecallOut;
   };
+  /** Collect all that memory holds about something: every member of a set, what happened in which order, or the material for a summary. Answers in groups by time, within a budget of tokens. For one fact use memory_read. Needs the capability `read`. */
+  memory_gather: {
+    input: {
+      /** Name or id of a workspace. */
+      workspace: string;
+    } & GatherIn;
+    output: GatheredOut;
+  };
   /** Explain step by step why an entry is, or is not, among the hits of a question. Use it to find out what went wrong with a read, not to read. Needs the capability `read`. */
   memory_why: {
     input: {
@@ -1824,7 +2251,7 @@ export interface Operations {
     } & MemoryWhyBody;
     output: TraceOut;
   };
-  /** Get the document to start from: the author's pages, rules that always hold, and what each tier knows about the task at hand, within a budget of tokens. Call it once at the beginning of a piece of work. Needs the capability `read`. */
+  /** Get what to start from: the author's pages, rules that always hold, and what memory knows about the task at hand. Call it once, when a piece of work begins and nothing from memory is in front of you yet. Later, and for a question, call memory_read. Needs the capability `read`. */
   memory_context: {
     input: {
       /** Name or id of a workspace. */
@@ -1866,7 +2293,7 @@ export interface Operations {
     };
     output: WrittenOut;
   };
-  /** Say that you checked an entry against the world or its document: confirmed if it still holds, failed if not. A confirmation renews it; enough independent ones make an observed event a fact, and let in a claim that was held for them. Failed checks in a row archive a fact. Only call it after you have looked. Needs the capability `write`. */
+  /** Say that you checked an entry against the world or its document: confirmed if it still holds, failed if not. A confirmation renews it; enough independent ones make an observed event a fact, and let in a claim that waited for them. Failed checks in a row archive a fact. Only call it after you have looked. Needs the capability `write`. */
   memory_corroborate: {
     input: {
       /** Name or id of a workspace. */
@@ -2092,7 +2519,7 @@ export interface Operations {
     };
     output: NamedListOut;
   };
-  /** Show what waits for the owner's decision: held entries and proposed changes of the curated page, which reads do not find until the owner approves them, pairs of entries of which the later one may replace the earlier one, entries that rest on something which changed or was withdrawn, and changes submitted to documents. Tell the owner about them; do not act on them. Needs the capability `review`. */
+  /** Show what waits for the owner's decision: entries and changes of the main page that wait, which reads do not find until the owner approves them, pairs of entries of which the later one may replace the earlier one, entries that rest on something which changed or was withdrawn, and changes submitted to documents. Tell the owner about them; do not act on them. Needs the capability `review`. */
   review_list: {
     input: {
       /** Name or id of a workspace. */
@@ -2278,7 +2705,7 @@ export interface Operations {
     } & StartIn;
     output: ConversationOut;
   };
-  /** End a conversation. A summary of what was remembered stays in its channel. Its own notes and entries go, except those that the spec carries into the next tier: put what should last into a lasting tier first. Needs the capability `conversations`. */
+  /** End a conversation. A summary of what was remembered stays in its channel. Its own notes and entries go, except those that the settings carry on: store what should last in the workspace first. Needs the capability `conversations`. */
   conversation_end: {
     input: {
       /** Name or id of a workspace. */
@@ -2288,12 +2715,12 @@ export interface Operations {
     };
     output: EndedOut;
   };
-  /** End the bound scope of a tier, such as a session: what the spec keeps goes to the next tier, the rest is cleared, open conversations inside end first, and later writes are refused. Needs the capability `conversations`. */
+  /** End what a level of memory is bound to, such as a session: what the settings keep moves on, the rest is cleared, open conversations inside end first, and later writes are refused. Needs the capability `conversations`. */
   scope_end: {
     input: {
       /** Name or id of a workspace. */
       workspace: string;
-      /** A tier, or the event that ends it, such as session or session_end. */
+      /** The level of memory, or the event that ends it, such as session or session_end. */
       name: string;
     };
     output: ScopesEndedOut;
@@ -2392,6 +2819,16 @@ export interface Operations {
     };
     output: TranscriptSaidOut;
   };
+  /** Show what became of the sentences of a recorded session: kept, held, merged, retired or discarded, and why. Needs the capability `read`. Only the owner may use it. */
+  transcript_learned: {
+    input: {
+      /** Name or id of a workspace. */
+      workspace: string;
+      /** Id of a transcript. */
+      id: string;
+    };
+    output: LearnedOut;
+  };
   /** Show which entries and pages went into which prompt, newest first: to whom, where, when, for how many tokens. Needs the capability `stats`. Only the owner may use it. */
   memory_shown: {
     input: {
@@ -2422,7 +2859,7 @@ export interface Operations {
     };
     output: TokensOut;
   };
-  /** Show statistics: entries by tier, state and source, events, background work and its costs. Needs the capability `stats`. */
+  /** Show statistics: entries by level of memory, state and source, events, background work and its costs. Needs the capability `stats`. */
   workspace_stats: {
     input: {
       /** Name or id of a workspace. */
@@ -2491,6 +2928,66 @@ export interface Operations {
     input: {
     } & MarkdownIn;
     output: MarkdownOut;
+  };
+  /** Show what a workspace knows: numbers, what the last session taught it, what was used lately, and what fades. Needs the capability `stats`. Only the owner may use it. */
+  workspace_home: {
+    input: {
+      /** Name or id of a workspace. */
+      workspace: string;
+    };
+    output: HomeOut;
+  };
+  /** Lay out every memory as a bead near what it belongs to, with the days on which it was believed. Needs the capability `stats`. Only the owner may use it. */
+  workspace_board: {
+    input: {
+      /** Name or id of a workspace. */
+      workspace: string;
+    };
+    output: BoardOut;
+  };
+  /** Show what memory believed at a time, what became of it, and what changed in the two weeks before. Needs the capability `stats`. Only the owner may use it. */
+  workspace_timeline: {
+    input: {
+      /** Name or id of a workspace. */
+      workspace: string;
+      /** The time to look at; now if left out. */
+      at?: string | null;
+      /** At most this many entries, and this many changes. */
+      limit?: number;
+    };
+    output: TimelineOut;
+  };
+  /** Show all entries of every tier as a table: filtered, sorted, page by page, with counts for each filter. Needs the capability `stats`. Only the owner may use it. */
+  memory_table: {
+    input: {
+      /** Name or id of a workspace. */
+      workspace: string;
+    } & TableIn;
+    output: TableOut;
+  };
+  /** Show the people and things that most entries name, and which of them are named together. Needs the capability `stats`. Only the owner may use it. */
+  name_list: {
+    input: {
+      /** Name or id of a workspace. */
+      workspace: string;
+      /** Only people, or only things. */
+      kind?: "" | "person" | "thing";
+      /** A name: return it, and those that its entries name too. */
+      near?: string;
+      /** At most this many names. */
+      limit?: number;
+    };
+    output: NamesOut;
+  };
+  /** Show what happened lately, newest first: what was written, and what agents were given. Needs the capability `events`. Only the owner may use it. */
+  activity_list: {
+    input: {
+      /** Name or id of a workspace. */
+      workspace: string;
+      /** At most this many. */
+      limit?: number;
+    };
+    output: ActivityOut;
   };
   /** List all grants, also expired and revoked ones. Needs the capability `grants`. Only the owner may use it. */
   grant_list: {
@@ -2564,7 +3061,7 @@ export interface Operations {
     } & JobCancelBody;
     output: JobOut;
   };
-  /** Show what a scrub would remove for good: one scope of one tier, or one conversation. It removes nothing. Use it only when the person asks what would be removed; to take out a single entry, use memory_forget. Needs the capability `scrub_plan`. */
+  /** Show what emptying one level of memory, or one conversation, would remove for good. It removes nothing. Use it only when the person asks what would be removed; to take out a single entry, use memory_forget. Needs the capability `scrub_plan`. */
   memory_scrub_plan: {
     input: {
       /** Name or id of a workspace. */
@@ -2652,6 +3149,38 @@ export interface Operations {
     };
     output: ReceiptsOut;
   };
+  /** Show which models the settings name and whether they can be used, and where memory is. No key is shown. Needs the capability `grants`. Only the owner may use it. */
+  settings_show: {
+    input: {
+    };
+    output: ModelsOut;
+  };
+  /** Ask a model once and say what came of it. The question goes to the model's provider; nothing is kept. Needs the capability `grants`. Only the owner may use it. */
+  settings_try: {
+    input: {
+    } & TryIn;
+    output: TrialOut;
+  };
+  /** Show what the spec of a workspace decides, in sentences. Needs the capability `read`. Only the owner may use it. */
+  workspace_spec: {
+    input: {
+      /** Name or id of a workspace. */
+      workspace: string;
+    };
+    output: SpecWordsOut;
+  };
+  /** Show whether this memory syncs with other machines, which these are, when each was seen, and what waits. Needs the capability `stats`. Only the owner may use it. */
+  sync_status: {
+    input: {
+    };
+    output: SyncOut;
+  };
+  /** Tell the other machines what changed here, and take what they told. It needs a sync that was begun or joined on the command line. Needs the capability `jobs`. Only the owner may use it. */
+  sync_now: {
+    input: {
+    };
+    output: SyncedOut;
+  };
 }
 
 /** Method, path, and whether the operation changes something that has a version. */
@@ -2660,6 +3189,7 @@ export const ROUTES: { readonly [name in keyof Operations]: readonly [string, st
   memory_list: ['GET', '/v1/workspaces/{workspace}/entries', false],
   memory_put_many: ['POST', '/v1/workspaces/{workspace}/entries/batch', false],
   memory_read: ['POST', '/v1/workspaces/{workspace}/read', false],
+  memory_gather: ['POST', '/v1/workspaces/{workspace}/gather', false],
   memory_why: ['POST', '/v1/workspaces/{workspace}/entries/{id}/why', false],
   memory_context: ['POST', '/v1/workspaces/{workspace}/context', false],
   memory_get: ['GET', '/v1/workspaces/{workspace}/entries/{id}', false],
@@ -2717,6 +3247,7 @@ export const ROUTES: { readonly [name in keyof Operations]: readonly [string, st
   note_clear: ['DELETE', '/v1/workspaces/{workspace}/conversations/{id}/notes/{key}', false],
   transcript_list: ['GET', '/v1/workspaces/{workspace}/transcripts', false],
   transcript_get: ['GET', '/v1/workspaces/{workspace}/transcripts/{id}', false],
+  transcript_learned: ['GET', '/v1/workspaces/{workspace}/transcripts/{id}/learned', false],
   memory_shown: ['GET', '/v1/workspaces/{workspace}/shown', false],
   workspace_tokens: ['GET', '/v1/workspaces/{workspace}/tokens', false],
   workspace_stats: ['GET', '/v1/workspaces/{workspace}/stats', false],
@@ -2726,6 +3257,12 @@ export const ROUTES: { readonly [name in keyof Operations]: readonly [string, st
   workspace_overview: ['GET', '/v1/workspaces/{workspace}/overview', false],
   chart_draw: ['GET', '/v1/workspaces/{workspace}/charts/{name}', false],
   markdown_render: ['POST', '/v1/markdown', false],
+  workspace_home: ['GET', '/v1/workspaces/{workspace}/home', false],
+  workspace_board: ['GET', '/v1/workspaces/{workspace}/board', false],
+  workspace_timeline: ['GET', '/v1/workspaces/{workspace}/timeline', false],
+  memory_table: ['POST', '/v1/workspaces/{workspace}/table', false],
+  name_list: ['GET', '/v1/workspaces/{workspace}/names', false],
+  activity_list: ['GET', '/v1/workspaces/{workspace}/activity', false],
   grant_list: ['GET', '/v1/grants', false],
   grant_create: ['POST', '/v1/grants', false],
   grant_revoke: ['DELETE', '/v1/grants/{id}', false],
@@ -2745,4 +3282,9 @@ export const ROUTES: { readonly [name in keyof Operations]: readonly [string, st
   memory_erase_plan: ['POST', '/v1/workspaces/{workspace}/erase/plan', false],
   memory_erase: ['POST', '/v1/workspaces/{workspace}/erase', false],
   memory_erasures: ['GET', '/v1/workspaces/{workspace}/erasures', false],
+  settings_show: ['GET', '/v1/settings', false],
+  settings_try: ['POST', '/v1/settings/try', false],
+  workspace_spec: ['GET', '/v1/workspaces/{workspace}/spec', false],
+  sync_status: ['GET', '/v1/sync', false],
+  sync_now: ['POST', '/v1/sync', false],
 };

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import datetime
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from lukasa.app.backups import BackupMethods
 from lukasa.app.outside import past_reader
@@ -24,7 +24,7 @@ from lukasa.service.workspace import Workspace
 from lukasa.spec.load import preset_text
 
 if TYPE_CHECKING:
-    from lukasa.ports import Chat
+    from lukasa.ports import Chat, ModelsInUse, ModelTrial
     from lukasa.service.admin.access import AccessControl
     from lukasa.service.admin.projects import ProjectBook
     from lukasa.service.past.importing import Import
@@ -82,6 +82,17 @@ class Lukasa(BackupMethods, RemovalMethods, WorkMethods):
         elif preset is not None or spec is not None:
             self._same_spec(info, preset, spec)
         return Workspace(self._open_context(info))
+
+    def models(self) -> ModelsInUse:
+        """Return the models that the settings name, and whether each can be used, without calling them."""
+        made: ModelsInUse = import_module("lukasa.app.trying").in_use(self.settings)
+        return made
+
+    def try_model(self, what: Literal["chat", "embedder"], setting: str | None = None) -> ModelTrial:
+        """Ask a model once, of the present setting or of another one, and say what came of it. Nothing is kept."""
+        trying = import_module("lukasa.app.trying")
+        made: ModelTrial = (trying.try_chat if what == "chat" else trying.try_embedder)(self.settings, setting)
+        return made
 
     def create_workspace(self, name: str, *, preset: str | None = None, spec: str | None = None) -> Workspace:
         """Create the workspace of that name; Conflict if there is one."""

@@ -233,7 +233,12 @@ class OpenMemory:
             span=within(self._span, {"lukasa.workspace": info.id}),
             projects=self._projects,
             folder=self.settings.project,
+            unconfirmed=self._unconfirmed,
         )
+
+    def _unconfirmed(self, receipt: str) -> tuple[str, ...]:
+        """Return the machines of a sync that have not confirmed an erasure."""
+        return ()
 
     def _curated_file(self, folder: Path | None, spec: MemorySpec) -> CuratedFile | None:
         return None if folder is None or spec.curated != "git" else open_curated_file(folder / CURATED)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from lukasa.app.opening import OpenMemory
+from lukasa.app.syncing import SyncMethods, sync_minutes
 from lukasa.model.errors import InvalidInput, LukasaError
 from lukasa.service import jobs
 from lukasa.service.workspace import Workspace
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 MOST_THREADS = 32
 
 
-class WorkMethods(OpenMemory):
+class WorkMethods(SyncMethods):
     """Workers and their queue."""
 
     def worker(
@@ -45,7 +46,11 @@ class WorkMethods(OpenMemory):
         """Return workers for a process that does nothing else: `serve(stop, hurry)` returns when all have stopped."""
         if not 1 <= threads <= MOST_THREADS:
             raise InvalidInput(f"a worker cannot run {threads} threads", fix=f"give 1 to {MOST_THREADS}")
-        return self._crew(threads, chat, tell)
+        made = self._crew(threads, chat, tell)
+        told = tell or (lambda what: None)
+        if sync_minutes() and not self._in_memory:
+            made.beside = (partial(self._sync_regularly, tell=told),)
+        return made
 
     def _crew(self, threads: int, chat: Chat | str | None, tell: Tell | None, **only: Any) -> Crew:
         given = self._chat if chat is None else chat

@@ -86,6 +86,8 @@ class Category(Struct, frozen=True):
     taxonomy: str
 
 
+TEMPLATE = "Replace these lines with your own."  # in the pages of the presets
+
 # In place of a text that is not the one that was written. It is known by identity: nobody can write it.
 DAMAGED = "[damaged: this is not the text that was written; `lukasa doctor` says more]"
 
@@ -271,6 +273,11 @@ class NamedEntry(Struct, frozen=True):
     def damaged(self) -> bool:
         """Whether the stored text is not the one that was written; then nothing shows it."""
         return self.body is DAMAGED
+
+    @property
+    def template(self) -> bool:
+        """Whether it is still the text that a preset gave it, which asks its author to write another."""
+        return self.version == 1 and TEMPLATE in self.body
 
 
 class DocumentHead(Struct, frozen=True):

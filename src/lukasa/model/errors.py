@@ -41,6 +41,12 @@ are translated at the border that meets them.
     ├── GitError                   git could not do it; the file itself is written
     │   └── GitMissing             git is not installed on this machine
     ├── FetchFailed                a server gave no usable answer; nothing was written
+    ├── SyncError                  this machine cannot sync as it is
+    │   ├── BundleRefused          a file of another machine is not what that machine wrote; nothing of it was taken
+    │   ├── BundleUnfinished       a file of another machine has not been copied whole yet
+    │   ├── NotAMember             this machine was removed, or does not have the key that the others use now
+    │   ├── SyncNewer              written by a newer Lukasa
+    │   └── WrongPassphrase        the passphrase opens no key
     ├── MissingExtra               the package that this needs is not installed
     ├── EmbedderError              an embedding model cannot be loaded or used
     │   └── ModelUnavailable       its files are absent or do not match their hash
@@ -292,6 +298,33 @@ class FetchFailed(LukasaError):
         super().__init__(message, fix=fix)
         self.status = status
         self.retry_after = retry_after
+
+
+class SyncError(LukasaError):
+    """This machine cannot sync as it is; its memory can be used."""
+
+
+class BundleRefused(SyncError):
+    """A file of another machine is not what that machine wrote: forged, altered, cut off or out of its place.
+
+    Nothing of it was taken. The message names the file and the machine.
+    """
+
+
+class BundleUnfinished(SyncError):
+    """A file of another machine ends too early. It may still be on its way, so the next sync looks again."""
+
+
+class NotAMember(SyncError):
+    """This machine was removed from the sync, or does not have the key that the others use now."""
+
+
+class SyncNewer(SyncError):
+    """Written by a newer Lukasa; nothing of it was taken."""
+
+
+class WrongPassphrase(SyncError):
+    """The passphrase opens no key of this memory."""
 
 
 class MissingExtra(LukasaError):

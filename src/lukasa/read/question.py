@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from functools import cache, lru_cache
 
 from lukasa.model.text import ONESELF, OTHERS, STOP_WORDS, terms, words
+from lukasa.read.coverage import wanted_coverage
 
 USER = "user"  # the source of the person's own words, if they have no name
 _BROAD = frozenset("everything all list summarise summarize overview history compare why explain review".split())
@@ -61,10 +62,11 @@ def query_terms(query: str, most: int = MOST_TERMS) -> tuple[str, ...]:
 
 
 def choose_profile(query: str) -> str:
-    """Choose the profile for `auto`: `deep` for a broad or long question, `lean` for a word or two, else `balanced`."""
+    """Choose the profile for `auto`: `lean` for a word or two, `deep` for a question that is broad or long or wants all
+    of something, else `balanced`."""
     asked = words(query)
     meaningful = [w for w in asked if w not in STOP_WORDS]
-    if len(meaningful) > 12 or _BROAD & set(asked):
+    if len(meaningful) > 12 or _BROAD & set(asked) or wanted_coverage(query):
         return "deep"
     return "lean" if len(meaningful) <= 2 else "balanced"
 

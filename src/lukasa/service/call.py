@@ -28,7 +28,7 @@ from lukasa.model.errors import (
     Refused,
 )
 from lukasa.model.events import Actor
-from lukasa.model.ids import parse_id
+from lukasa.model.ids import is_part_of_id, parse_id
 from lukasa.model.secrets import MARK, redact, redact_all
 from lukasa.model.values import SHARED, Curator, Trust
 from lukasa.ports import (
@@ -63,9 +63,15 @@ from lukasa.write.transforms import through
 
 ACCOUNT = "self"
 ATTEMPTS = 12
+MOST_ALIKE = 50  # entries to look at whose ids share a beginning or an end
 WITHHELD = "[withheld]"  # stands for a text of which the gates let nothing pass
 
 T = TypeVar("T")
+
+
+def no_machine(receipt: str) -> tuple[str, ...]:
+    """Return the machines that a memory without a sync waits for: none."""
+    return ()
 
 
 class CallContext(Sight, frozen=True, kw_only=True):
@@ -93,6 +99,7 @@ class CallContext(Sight, frozen=True, kw_only=True):
     notices: Callable[[], Sequence[NoticeChannel]] | None = None  # opens the channels for reviews, if any are set
     projects: Projects | None = None  # the projects of this machine, for what entries cite
     folder: str = ""  # the folder of the project at hand, if there is one
+    unconfirmed: Callable[[str], tuple[str, ...]] = no_machine  # the machines that have not confirmed an erasure
     outward: tuple[str, ...] = ()  # the surfaces that what this context returns goes to
 
     def __post_init__(self) -> None:
@@ -350,9 +357,31 @@ class CallContext(Sight, frozen=True, kw_only=True):
             raise Damaged(f"entry {entry.id}")
         return store, entry
 
+    def entry_id(self, given: object, what: str = "id") -> str:
+        """Return the id of an entry, of which the caller gave all, or a beginning or end that only this one has.
+
+        Entries that this context does not see do not count.
+        """
+        if not is_part_of_id(given):
+            return parse_id(given, what)
+        part = str(given)
+        found = {store: store.entry_ids(part, limit=MOST_ALIKE) for store in (self.local, self.account)}
+        seen = [
+            one.id
+            for store, ids in found.items()
+            for one in store.entries(ids, damaged=True).values()
+            if self.sees(one)
+        ]
+        if not seen:
+            raise NotFound(f"no entry {part} in workspace {self.info.name!r}", fix="`lukasa list --all` shows the ids")
+        if len(seen) > 1:
+            alike = ", ".join(seen[:4])
+            raise InvalidInput(f"{what} {part!r} is part of several ids", fix=f"give the whole id, such as {alike}")
+        return seen[0]
+
     def row(self, id: str) -> tuple[Store, Entry]:
         """Return an entry that this context may see, and its store, also if it is damaged; then it is marked."""
-        key = parse_id(id)
+        key = self.entry_id(id)
         for store in (self.local, self.account):
             entry = store.entries([key], damaged=True).get(key)
             if entry is not None and self.sees(entry):

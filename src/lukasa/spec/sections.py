@@ -157,6 +157,7 @@ def read_retrieval(root: TomlTable, tiers: tuple[str, ...]) -> Retrieval:
         widening=table.number("widening", 0.0, high=1.0, example=0.9),
         prior=table.choices("prior", PRIOR, PRIOR, example=PRIOR),
         verify_ms=table.whole("verify_ms", 20),
+        floor=table.number("floor", 0.0, high=1.0, example=0.12),
     )
     table.close()
     return retrieval

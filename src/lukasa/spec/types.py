@@ -107,6 +107,7 @@ class Retrieval(Struct, frozen=True):
     widening: float = 0.0  # equally good matches, to this share, come in the order of tiers; 0 switches it off
     prior: tuple[PriorFactor, ...] = PRIOR
     verify_ms: int = 20  # a read may spend so long on checking what its hits cite; 0 checks nothing
+    floor: float = 0.0  # a question with less confidence counts as unanswered; 0 leaves nothing out
 
 
 class LifecyclePolicy(StrEnum):

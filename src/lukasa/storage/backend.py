@@ -140,6 +140,10 @@ class Rows(Protocol):
         """The ids that were ever used, each with whether its entry is gone."""
         ...
 
+    def entry_ids(self, part: str, limit: int) -> list[str]:
+        """The ids of entries that begin or end with this text, at most `limit` of them."""
+        ...
+
     def stored_entry(self, id: str) -> StoredEntry | None: ...
     def add_entries(self, new: Sequence[EntryVersion]) -> None:
         """Insert entries of unused ids. Raise `row_rules.twin_conflict` for one whose twin is active or held."""

@@ -20,7 +20,7 @@ from lukasa.model.events import EventDraft, Stamp
 from lukasa.model.item import value_text
 from lukasa.model.submission import SubmissionMemory
 from lukasa.model.telemetry import Spending
-from lukasa.storage import job_queue, removal, row_rules, tables
+from lukasa.storage import erasing, job_queue, removal, revision_rows, row_rules, tables
 from lukasa.storage.backend import (
     EntryVersion,
     FieldVector,
@@ -51,8 +51,10 @@ from lukasa.storage.operations import (
     ForgetDisclosures,
     ForgetJobs,
     ForgetTelemetry,
+    ForgetThing,
     ItemVector,
     JournalStep,
+    KeepRevisions,
     KeepUtterances,
     LinkAction,
     Operation,
@@ -109,6 +111,8 @@ def commit(rows: Rows, transaction: Transaction, secret: bytes) -> None:
         for operation in group:
             if isinstance(operation, Scrub | DropWorkspace):
                 _scrub(rows, log, operation, transaction, secret)
+            elif isinstance(operation, KeepRevisions):
+                revision_rows.keep(rows, operation, log.begun, log.seq)
             else:
                 salt = _CHANGES[type(operation)](rows, operation, transaction)
                 log.add([describe(operation, salt or secret)])
@@ -126,6 +130,7 @@ class _Log:
         self._rows = rows
         self._stamp = Stamp(transaction.at, transaction.actor)
         self.seq, self._digest = rows.head()
+        self.begun = self.seq
         self._sealed: list[SealedEvent] = []
 
     def add(self, drafts: Iterable[EventDraft | None]) -> None:
@@ -438,13 +443,14 @@ def _drop_watch(rows: Rows, operation: DropWatch, _: Transaction) -> None:
 
 
 def _save_channel(rows: Rows, operation: SaveChannel, _: Transaction) -> None:
-    channel = operation.channel
-    named = rows.count(tables.CHANNELS_NAMED, channel.workspace, channel.name)
-    if named or get(rows, tables.CHANNELS, channel.id) is not None:
+    channel, before = operation.channel, get(rows, tables.CHANNELS, operation.channel.id)
+    named = rows.select(tables.CHANNELS_NAMED, channel.workspace, channel.name)
+    if any(one.id != channel.id for one in named) or (before is not None and not operation.again):
         raise row_rules.unique_conflict("channel", channel.id)
-    if channel.is_default and rows.count(tables.DEFAULT_CHANNELS, channel.workspace, True):
+    others = rows.select(tables.DEFAULT_CHANNELS, channel.workspace, True)
+    if channel.is_default and any(one.id != channel.id for one in others):
         raise Conflict("there is a default channel already", fix="use that one")
-    rows.insert(tables.CHANNELS, [channel])
+    rows.save(tables.CHANNELS, channel)
 
 
 def _save_conversation(rows: Rows, operation: SaveConversation, _: Transaction) -> None:
@@ -465,9 +471,9 @@ def _save_conversation(rows: Rows, operation: SaveConversation, _: Transaction) 
 
 
 def _close_scope(rows: Rows, operation: CloseScope, _: Transaction) -> None:
-    if get(rows, tables.CLOSED_SCOPES, operation.closed.scope) is not None:
+    if not operation.again and get(rows, tables.CLOSED_SCOPES, operation.closed.scope) is not None:
         raise Conflict(f"this scope of tier {operation.closed.scope.tier} has ended already", fix="read it again")
-    rows.insert(tables.CLOSED_SCOPES, [operation.closed])
+    rows.save(tables.CLOSED_SCOPES, operation.closed)
 
 
 def _save_note(rows: Rows, operation: SaveNote, _: Transaction) -> None:
@@ -509,7 +515,7 @@ def _save_transcript(rows: Rows, operation: SaveTranscript, _: Transaction) -> N
     transcript = replace(operation.transcript, version=operation.expect + 1)
     before = get(rows, tables.TRANSCRIPTS, transcript.id)
     row_rules.check_version("transcript", transcript.id, before.version if before else None, operation.expect)
-    if before is None and rows.count(tables.TRANSCRIPTS_BY_KEY, transcript.key):
+    if (before is None or before.key != transcript.key) and rows.count(tables.TRANSCRIPTS_BY_KEY, transcript.key):
         raise row_rules.unique_conflict("transcript", transcript.id)
     rows.save(tables.TRANSCRIPTS, transcript)
 
@@ -518,6 +524,8 @@ def _keep_utterances(rows: Rows, operation: KeepUtterances, _: Transaction) -> N
     if get(rows, tables.TRANSCRIPTS, operation.transcript) is None:
         raise row_rules.missing("transcript", operation.transcript)
     places = [utterance.place for utterance in operation.utterances]
+    if operation.instead:
+        rows.drop_texts(tables.UTTERANCES_AT, operation.transcript, places)
     kept = rows.select(tables.UTTERANCES_AT, operation.transcript, places)
     taken = {found.utterance.place for found in kept}
     for place in places:
@@ -548,6 +556,23 @@ def _save_submission(rows: Rows, operation: SaveSubmission, _: Transaction) -> N
 
 def _empty_submissions(rows: Rows, operation: EmptySubmissions, _: Transaction) -> None:
     removal.empty_submissions(rows, operation.entries)
+
+
+def _forget_thing(rows: Rows, operation: ForgetThing, _: Transaction) -> None:
+    id = operation.name[0]
+    match operation.kind:
+        case "page":
+            rows.delete(tables.VERSIONS_OF_NAMED_AMONG, [id])
+            rows.delete(tables.NAMED_AMONG, [id])
+        case "document":
+            erasing.drop_document(rows, id)
+        case "transcript":
+            rows.drop_texts(tables.UTTERANCES_FROM, id, 0)
+            rows.delete(tables.TRANSCRIPTS.one, id)
+        case "utterance":
+            rows.drop_texts(tables.UTTERANCES_AT, id, [int(operation.name[1])])
+        case _:
+            rows.delete(tables.AMENDMENTS.one, id)
 
 
 # Telemetry, grants, answers
@@ -635,6 +660,7 @@ _CHANGES: dict[type[Any], Callable[[Rows, Any, Transaction], bytes | None]] = {
     SaveAmendment: _save_amendment,
     SaveSubmission: _save_submission,
     EmptySubmissions: _empty_submissions,
+    ForgetThing: _forget_thing,
     Emit: _emit,
     ForgetTelemetry: _forget_telemetry,
     ForgetDisclosures: _forget_disclosures,

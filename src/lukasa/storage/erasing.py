@@ -26,7 +26,7 @@ from lukasa.model.scrub import Extent, Versioned
 from lukasa.model.submission import Submission
 from lukasa.model.telemetry import TelemetryEvent
 from lukasa.model.transcript import Transcript
-from lukasa.storage import job_queue, row_rules, tables
+from lukasa.storage import job_queue, revision_rows, row_rules, tables
 from lukasa.storage.backend import Rows
 from lukasa.storage.operations import Operation, SaveDocument, SaveNamed
 from lukasa.storage.port import FoundUtterance
@@ -144,6 +144,7 @@ def take_words(rows: Rows, extent: Extent) -> list[Operation]:
     _restate(rows, tables.CANONICAL_LINKS, tables.LINKS_OF, "entry", found.links, words)
     _restate(rows, tables.TELEMETRY, tables.TELEMETRY_AT, "at", found.points, words)
     _empty_messages(rows, found.utterances, words)
+    revision_rows.erase_words(rows, words)
     return [*_pages(rows, found.named, words), *_documents(rows, found, extent)]
 
 
@@ -175,16 +176,21 @@ def _pages(rows: Rows, found: Sequence[NamedEntry], words: Words) -> Iterator[Op
         rows.save(tables.NAMED, replace(now, body=words.taken_out(now.body), editor=words.taken_out(now.editor)))
 
 
+def drop_document(rows: Rows, id: str) -> None:
+    """Remove a document with its versions, its passages and the links to it."""
+    rows.delete(tables.LINKS_TO, [id])
+    rows.drop_texts(tables.PASSAGES_OF, [id])
+    rows.delete(tables.UNSPLIT.one, id)
+    rows.delete(tables.DOCUMENT_SOURCES.one, id)
+    rows.delete(tables.VERSIONS_OF_DOCUMENT, id)
+    rows.delete(tables.DOCUMENTS.one, id)
+
+
 def _documents(rows: Rows, found: Mentions, extent: Extent) -> Iterator[Operation]:
     """Documents that are named go as a whole; others lose the words in each version and each passage."""
     words = extent.words
     for id in extent.documents:
-        rows.delete(tables.LINKS_TO, [id])
-        rows.drop_texts(tables.PASSAGES_OF, [id])
-        rows.delete(tables.UNSPLIT.one, id)
-        rows.delete(tables.DOCUMENT_SOURCES.one, id)
-        rows.delete(tables.VERSIONS_OF_DOCUMENT, id)
-        rows.delete(tables.DOCUMENTS.one, id)
+        drop_document(rows, id)
     stay = [one for one in found.documents if one.id not in extent.documents]
     for version in stay:
         new = replace(version, title=words.taken_out(version.title), body=words.taken_out(version.body))

@@ -118,9 +118,11 @@ def _field(table: Table[Any], column: Column) -> Field:
         return Field(column.name, "json", False, _SPELLINGS[codec])
     if codec.store is int:
         return Field(column.name, "integer")
-    if codec.store is not None or column.derive:
+    if column.derive:
         return Field(column.name, "text")
     hint = _hint(table, column.path)
+    if codec.store is not None:
+        return Field(column.name, "text", type(None) in get_args(hint))
     return Field(column.name, "integer" if int in (hint, *get_args(hint)) else "text", type(None) in get_args(hint))
 
 

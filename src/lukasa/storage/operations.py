@@ -21,6 +21,7 @@ from lukasa.model.item import Item, ItemAddress, item_id, value_text
 from lukasa.model.job import JobDraft
 from lukasa.model.scrub import Extent
 from lukasa.model.submission import Submission
+from lukasa.model.sync import KeptRevision, SyncNote
 from lukasa.model.telemetry import Level, Spending, TelemetryEvent
 from lukasa.model.text import commitment
 from lukasa.model.transcript import Transcript, Utterance
@@ -137,10 +138,11 @@ class SaveTranscript(Struct, frozen=True):
 
 
 class KeepUtterances(Struct, frozen=True):
-    """Add messages to a transcript that is here. A place that is taken is a Conflict."""
+    """Add messages to a transcript that is here. A place that is taken is a Conflict, unless they come `instead`."""
 
     transcript: str
     utterances: tuple[Utterance, ...]
+    instead: bool = False
 
 
 class SaveAmendment(Struct, frozen=True):
@@ -356,9 +358,10 @@ class DropEntry(Struct, frozen=True):
 
 
 class CloseScope(Struct, frozen=True):
-    """End a scope for good. One that has ended already is a Conflict."""
+    """End a scope for good. One that has ended already is a Conflict, unless it is to be said `again` of what."""
 
     closed: ClosedScope
+    again: bool = False
 
 
 class SaveEmbedding(Struct, frozen=True):
@@ -457,7 +460,10 @@ class DropWatch(Struct, frozen=True):
 
 
 class SaveChannel(Struct, frozen=True):
+    """Make a channel, or with `again` change the one that has its id."""
+
     channel: Channel
+    again: bool = False
 
 
 class SaveConversation(Struct, frozen=True):
@@ -494,6 +500,30 @@ class SaveWorkspace(Struct, frozen=True):
     expect: bool | None
 
 
+class KeepRevisions(Struct, frozen=True):
+    """Keep what a sync knows: revisions, each new or in place of the one with its digest, and notes of this machine.
+
+    With `read`, a Conflict if the log had other events when the transaction began: what was decided with, is past. Then
+    the note of that name also says how far the log goes after the transaction. It is no event itself.
+    """
+
+    revisions: tuple[KeptRevision, ...] = ()
+    notes: tuple[SyncNote, ...] = ()
+    forget: tuple[str, ...] = ()  # notes that go
+    drop: tuple[str, ...] = ()  # digests of revisions that another store keeps from now on
+    read: int | None = None
+
+
+class ForgetThing(Struct, frozen=True):
+    """Remove a page, a document, a transcript, a message or a proposal for good, because another machine erased it.
+
+    `name` is its name or id; of a message, the transcript and its place.
+    """
+
+    kind: Literal["page", "document", "transcript", "utterance", "amendment"]
+    name: tuple[str, ...]
+
+
 class Record(Struct, frozen=True):
     """An event without a row: a discarded write, a refused one, an operator's note."""
 
@@ -527,6 +557,8 @@ Operation = (
     | SaveItem
     | SaveItemVectors
     | DropItem
+    | KeepRevisions
+    | ForgetThing
     | Record
     | AccessOperation
     | Scrub
@@ -614,8 +646,11 @@ def _submitted(submission: Submission, expect: int, salt: bytes) -> dict[str, An
 def _of_a_session(operation: Operation, salt: bytes) -> EventDraft | None:
     """The event of an operation on channels, conversations, notes, items and transcripts."""
     match operation:
-        case SaveChannel(channel):
-            return EventDraft("channel.created", channel.id, {"name": channel.name})
+        case ForgetThing(kind, name):
+            prefix = {"page": "named", "utterance": "transcript"}.get(kind, kind)
+            return EventDraft(f"{prefix}.forgotten", name[0], {})
+        case SaveChannel(channel, again):
+            return EventDraft("channel.changed" if again else "channel.created", channel.id, {"name": channel.name})
         case SaveConversation(conversation, expect_status):
             action = f"conversation.{conversation.status}" if expect_status else "conversation.started"
             return EventDraft(action, conversation.id, {"channel": conversation.channel})

@@ -53,6 +53,7 @@ from lukasa.model.job import Job, JobState
 from lukasa.model.scrub import Extent, Holdings
 from lukasa.model.selection import NO_FILTERS, Filters, Selection
 from lukasa.model.submission import Submission, SubmissionMemory, SubmissionState
+from lukasa.model.sync import KeptRevision
 from lukasa.model.telemetry import DayTally, Spending, Tally, TelemetryEvent, TelemetryQuery
 from lukasa.model.text import path_key, said_key, terms
 from lukasa.model.transcript import Progress, Transcript, Utterance
@@ -111,6 +112,10 @@ class ItemStore(Protocol):
     def expired_items(self, at: datetime, limit: int) -> list[ItemAddress]: ...
     def unembedded_items(self, model: EmbeddingModel, indexer: str, limit: int) -> list[UnembeddedItem]:
         """Items of an index without a vector of this model, oldest first."""
+        ...
+
+    def item_indexes(self, places: Iterable[ItemAddress]) -> dict[ItemAddress, ItemIndex]:
+        """The texts by which these items are found."""
         ...
 
     def touch_items(self, places: Sequence[ItemAddress], at: datetime) -> None:
@@ -496,8 +501,23 @@ class Store(ItemStore, CorpusStore, PipelineStore, AccessStore, ScrubStore, Prot
         """The stored outcomes with one of these verdicts; the newest first."""
         ...
 
-    def closed(self, scopes: Collection[Scope]) -> list[ClosedScope]:
-        """Which of these scopes have ended."""
+    def closed(self, scopes: Collection[Scope] | None = None) -> list[ClosedScope]:
+        """Which of these scopes have ended, or all that have."""
+        ...
+
+    def actions(self) -> dict[str, str]:
+        """The description of each action that rests on entries."""
+        ...
+
+    def revisions(self, by: str, values: Collection[Any]) -> list[KeptRevision]:
+        """The revisions of which a column has one of these values, as they came.
+
+        Columns are digest, thing, spot, about, twin, kind, stage, told and erasure.
+        """
+        ...
+
+    def sync_notes(self, names: Collection[str]) -> dict[str, dict[str, Any]]:
+        """What this machine noted about sync under these names."""
         ...
 
     def links_to(self, documents: Collection[str]) -> list[CanonicalLink]:
@@ -513,6 +533,10 @@ class Store(ItemStore, CorpusStore, PipelineStore, AccessStore, ScrubStore, Prot
 
         What became of the source is for the caller to find out: it may be in another store, or live on in the entry.
         """
+        ...
+
+    def entry_ids(self, part: str, *, limit: int) -> list[str]:
+        """The ids of entries that begin or end with this text."""
         ...
 
     def gone(self, ids: Sequence[str]) -> set[str]:

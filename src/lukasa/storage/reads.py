@@ -38,6 +38,7 @@ from lukasa.model.job import Job, JobState
 from lukasa.model.scrub import Extent, Holdings
 from lukasa.model.selection import NO_FILTERS, Filters, Selection
 from lukasa.model.submission import Submission, SubmissionMemory, SubmissionState
+from lukasa.model.sync import KeptRevision
 from lukasa.model.telemetry import Spending
 from lukasa.model.transcript import Progress, Transcript, Utterance
 from lukasa.model.values import Relation
@@ -45,6 +46,7 @@ from lukasa.ports import EmbeddingModel, Vector
 from lukasa.storage import job_queue, removal, row_rules, tables
 from lukasa.storage.backend import Rows, get
 from lukasa.storage.codec import Query
+from lukasa.storage.operations import ItemIndex
 
 Value = TypeVar("Value")
 _PAGE = 1000  # events that are read at a time
@@ -238,9 +240,28 @@ class PlainReads(ABC):
         with self._reading() as rows:
             return rows.select(tables.CHECKS_THAT_SAY, [str(one) for one in verdicts], limit=limit)
 
-    def closed(self, scopes: Collection[Scope]) -> list[ClosedScope]:
+    def closed(self, scopes: Collection[Scope] | None = None) -> list[ClosedScope]:
         with self._reading() as rows:
             return rows.select(tables.CLOSED_AMONG, scopes)
+
+    def actions(self) -> dict[str, str]:
+        with self._reading() as rows:
+            return {one.id: one.description for one in rows.select(tables.ALL_ACTIONS)}
+
+    # Sync
+
+    def item_indexes(self, places: Iterable[ItemAddress]) -> dict[ItemAddress, ItemIndex]:
+        with self._reading() as rows:
+            found = {place: rows.stored_item(place) for place in places}
+        return {place: stored.index for place, stored in found.items() if stored is not None}
+
+    def revisions(self, by: str, values: Collection[Any]) -> list[KeptRevision]:
+        with self._reading() as rows:
+            return rows.select(tables.REVISIONS_BY[by], values)
+
+    def sync_notes(self, names: Collection[str]) -> dict[str, dict[str, Any]]:
+        with self._reading() as rows:
+            return {note.name: note.value for note in rows.select(tables.SYNC_NOTES_AMONG, names)}
 
     # What rests on what
 
@@ -251,6 +272,10 @@ class PlainReads(ABC):
     def derived_from(self, sources: Collection[str]) -> list[Derivation]:
         with self._reading() as rows:
             return rows.select(tables.DERIVED_FROM, sources)
+
+    def entry_ids(self, part: str, *, limit: int) -> list[str]:
+        with self._reading() as rows:
+            return rows.entry_ids(part, limit)
 
     def gone(self, ids: Sequence[str]) -> set[str]:
         with self._reading() as rows:

@@ -12,8 +12,9 @@ from lukasa.model.events import Event, may_be_emptied, redaction
 from lukasa.model.job import JobState
 from lukasa.model.scrub import Extent, Holdings, KeptRow, Versioned, manifest_digest
 from lukasa.model.submission import SubmissionState
+from lukasa.model.sync import thing_of
 from lukasa.model.timestamps import micros
-from lukasa.storage import erasing, job_queue, row_rules, tables
+from lukasa.storage import erasing, job_queue, revision_rows, row_rules, tables
 from lukasa.storage.backend import Rows
 from lukasa.storage.operations import DropWorkspace, Operation, Scrub
 from lukasa.storage.tables import Purged
@@ -144,10 +145,13 @@ def take(rows: Rows, operation: Scrub) -> tuple[Scrub, list[Operation]]:
     rows.delete(tables.VERSIONS_OF_NAMED_AMONG, names)
     rows.delete(tables.NAMED_AMONG, names)
     rows.delete(tables.ANSWERED, 0)
+    revision_rows.erase_shown(rows, [thing_of(name) for name in names])
     if extent.conversation is not None:
         rows.delete(tables.NOTES_OF, extent.conversation, None)
+        revision_rows.erase_about(rows, [extent.conversation])
     if extent.copies:
         _drop_copies(rows)
+        revision_rows.erase_kinds(rows, ("transcript", "utterance", "amendment"))
     restated: list[Operation] = []
     if extent.erases:
         for place in extent.items:
@@ -165,6 +169,7 @@ def drop_entries(rows: Rows, ids: Sequence[str]) -> None:
     drop_citations(rows, ids)
     rows.delete(tables.CONFIRMATIONS_OF, ids)
     empty_submissions(rows, ids)
+    revision_rows.erase_shown(rows, ids)
     rows.drop_entries(ids)
 
 

@@ -34,6 +34,7 @@ from lukasa.model.events import Actor, Event, canonical_json
 from lukasa.model.grant import Capability, Grant, Reach
 from lukasa.model.job import Job, JobState
 from lukasa.model.submission import Change, How, Submission, SubmissionMemory, SubmissionState
+from lukasa.model.sync import Erasure, KeptRevision, Revision, Stage, SyncNote
 from lukasa.model.telemetry import Spending, TelemetryEvent
 from lukasa.model.text import content_hash
 from lukasa.model.transcript import Progress, Quote, Transcript, Utterance
@@ -315,7 +316,7 @@ TRANSCRIPTS = Table(
     Transcript,
     (
         Column("id"),
-        Column("key", fixed=True),
+        Column("key"),
         Column("format", fixed=True),
         Column("title"),
         Column("created_at", TIME, fixed=True),
@@ -634,7 +635,43 @@ CLOSED_SCOPES = Table(
     (Column("scope", Codec(scope_text, _scope)), Column("event"), Column("closed_at", TIME)),
     ("scope",),
 )
-CLOSED_AMONG = Query(CLOSED_SCOPES, "scope in", order="place")
+CLOSED_AMONG = Query(CLOSED_SCOPES, "scope in optional", order="place")
+
+_BODY = Codec(
+    lambda body: None if body is None else canonical_json(body), lambda text: None if text is None else json.loads(text)
+)
+REVISIONS = Table(
+    "revisions",
+    KeptRevision,
+    (
+        Column("digest", field="revision.digest"),
+        Column("workspace", field="revision.store"),
+        Column("kind", field="revision.kind"),
+        Column("thing", field="revision.thing"),
+        Column("parents", TEXTS, "revision.parents"),
+        Column("body", _BODY, "revision.body"),
+        Column("at", TIME, "revision.at"),
+        Column("machine", field="revision.machine"),
+        Column("salt", field="revision.salt"),
+        Column("spot"),
+        Column("about"),
+        Column("twin"),
+        Column("stage", enum(Stage)),
+        Column("told", FLAG),
+        Column("erasure", enum(Erasure)),
+        Column("member"),
+        Column("trust", Codec(int, Trust)),
+    ),
+    ("digest",),
+    parts={"revision": Revision},
+)
+ALL_REVISIONS = Query(REVISIONS, order="place")
+REVISIONS_BY = {
+    name: Query(REVISIONS, f"{name} in", order="place")
+    for name in ("digest", "thing", "spot", "about", "twin", "kind", "stage", "told", "erasure")
+}
+SYNC_NOTES = Table("sync_notes", SyncNote, (Column("name"), Column("value", JSON)), ("name",))
+SYNC_NOTES_AMONG = Query(SYNC_NOTES, "name in", order="name")
 
 ACTIONS = Table("actions", ActionRow, (Column("id"), Column("description"), Column("at", TIME)), ("id",))
 
@@ -678,4 +715,5 @@ def text_tables() -> Iterator[TextTable[Any]]:
 
 
 def queries() -> Iterator[Query[Any]]:
-    return (value for value in globals().values() if isinstance(value, Query))
+    yield from (value for value in globals().values() if isinstance(value, Query))
+    yield from REVISIONS_BY.values()

@@ -98,6 +98,8 @@ CLOSED_SCOPES = _plain(tables.CLOSED_SCOPES, "place")
 TRANSCRIPTS = _plain(tables.TRANSCRIPTS, "place")
 AMENDMENTS = _plain(tables.AMENDMENTS, "place")
 SUBMISSIONS = _plain(tables.SUBMISSIONS, "place", page=_FEW)
+REVISIONS = _plain(tables.REVISIONS, "place", page=_FEW)
+SYNC_NOTES = _plain(tables.SYNC_NOTES)
 ACCESS = _part("access", "id count at", "id")
 MODELS = _part("models", "id name dimensions digest", "id")
 RETIRED = _part("retired", "id", "id")
@@ -149,6 +151,8 @@ PARTS = (
     CITATIONS,
     CITATION_CHECKS,
     CLOSED_SCOPES,
+    REVISIONS,
+    SYNC_NOTES,
     PURGED,
     EVENTS,
     REDACTIONS,

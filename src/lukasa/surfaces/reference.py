@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from lukasa.surfaces.api.table import VERBS
 from lukasa.surfaces.api.verb import Verb
 from lukasa.surfaces.mcp.resources import PROMPTS, TEMPLATES
-from lukasa.surfaces.mcp.tools import hints
+from lukasa.surfaces.mcp.tools import hints, more
 
 WIDTH = 140
 
@@ -89,18 +89,29 @@ tools and the [HTTP routes](http.md).
 - **The credential** alone says who asks: over HTTP the bearer token of a [grant](../how-to/grant-access.md), over a
   pipe the options of the command line. No argument of a tool says it. Over HTTP the server checks the token with
   every request, so a revoked grant ends at once.
-- **Tools** that the credential does not include are not listed, and a call of one is refused.
+- **Tools** are listed if the credential includes them: those of [every day](#tools), with the fields that they need
+  every day, and `more`, which explains and calls [all others](#more-tools). A model pays for each listed tool in every
+  request. A client that shall list them all starts `lukasa mcp --tools all`, or asks `/mcp/?tools=all`. Every tool can
+  be called by its name, with all of its fields, also if it is not listed. A tool that the credential does not include
+  is refused; one that does not exist is an error of the protocol, `-32602`.
 - **Workspaces**: each tool below takes `workspace`, a name or an id. Over a pipe the default is the workspace of the
   command line; over HTTP a grant for one workspace may leave it out. A workspace outside the credential looks like
   one that does not exist.
 - **Scope keys**: each of these tools also takes `scope`, an object such as `{"org_id": "acme"}`, for the keys that the
   spec of the workspace adds. It narrows what the grant or the command line binds, and cannot change it.
-- **Answers** have structured content that follows the tool's output schema, and the same as one JSON document in a
-  text block. The text of `memory_context` is the document itself. Of a hit with more than 2,000 characters,
-  `memory_read` gives the sentences around the words of the question, and `part` says which characters they are;
-  `memory_get` gives the whole text. Rules are never cut.
+- **Answers** are short texts: every remembered line is quoted with `>`, and a heading says what is unusual about it.
+  With `detail`, an argument of every tool, an answer is structured content and the same as one JSON document, as over
+  HTTP. The text of `memory_context` is the document itself. Of a hit with more than 2,000 characters, `memory_read`
+  gives the sentences around the words of the question, and `part` says which characters they are; `memory_get` gives
+  the whole text. Rules are never cut.
+- **Ids** in texts are the last eight characters. Every tool takes a beginning or an end of an id that only one entry
+  has.
 - **Errors** are results marked as errors. Their text says what is wrong and, after `fix:`, what to do. They never
-  contain a trace; the server writes the place of an unexpected failure to its stderr.
+  contain a trace; the server writes the place of an unexpected failure to its stderr. For a resource that is not there,
+  the `data` of the protocol's error has its `uri`.
+- **Completion**: names of workspaces and pages, and tags as topics.
+- **Subscriptions**: a client hears within a second that a resource or the list of resources has changed, with
+  `subscriptions/listen` over both transports, and with `resources/subscribe` of older clients over a pipe.
 - **Hints**: *reads* changes nothing; *replaces* replaces or removes something (entries keep their former text);
   *again* can be repeated without a further effect.
 - **Removing for good**: `memory_scrub_plan` shows what a scrub would remove. `memory_scrub_execute` removes it, only
@@ -110,7 +121,7 @@ tools and the [HTTP routes](http.md).
   HTTP every token belongs to a grant, so MCP over HTTP never executes
   a scrub.
 - **HTTP has no sessions**: every request stands alone, and a restarted server needs no reconnection. `GET` and
-  `DELETE` get `405`.
+  `DELETE` get `405`. The answer to `subscriptions/listen` is a stream, which ends with the server.
 
 ## Tools
 """
@@ -145,8 +156,20 @@ def _fields(verb: Verb, path: Sequence[str] = (), without: Sequence[str] = ()) -
 
 def mcp_reference(verbs: Sequence[Verb] = VERBS) -> str:
     """Return docs/reference/mcp.md."""
-    tools = (line for verb in verbs if verb.tool for line in _tool(verb))
-    return MCP + "".join(line + "\n" for part in (tools, _resources(), _prompts()) for line in part)
+    daily = (line for verb in verbs if verb.tool and verb.everyday for line in _tool(verb))
+    others = (line for verb in verbs if verb.tool and not verb.everyday for line in _tool(verb))
+    parts = (daily, _more(verbs), others, _resources(), _prompts())
+    return MCP + "".join(line + "\n" for part in parts for line in part)
+
+
+def _more(verbs: Sequence[Verb]) -> Iterator[str]:
+    made = more([verb for verb in verbs if verb.tool and not verb.everyday])
+    yield "\n### more\n"
+    yield from textwrap.wrap(str(made.description), WIDTH)
+    yield ""
+    yield "- `tool`, required: The name of one of the tools below."
+    yield "- `arguments`: Its arguments. Without them, `more` explains the tool."
+    yield "\n## More tools"
 
 
 def _tool(verb: Verb) -> Iterator[str]:
@@ -157,6 +180,8 @@ def _tool(verb: Verb) -> Iterator[str]:
     yield from textwrap.wrap(f"*{verb.title}*, capability {verb.needs}{_owner(verb)}, {', '.join(kinds)}.", WIDTH)
     yield ""
     yield from textwrap.wrap(verb.description, WIDTH)
+    if verb.everyday:
+        yield f"\nListed with {', '.join(f'`{name}`' for name in verb.everyday)}."
     yield from _fields(verb)
 
 

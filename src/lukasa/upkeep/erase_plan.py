@@ -9,21 +9,12 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from lukasa.model.erasure import Words
+from lukasa.model.names import CAPITAL, NO_NAMES, OTHER_NAME, RUN
 from lukasa.model.text import STOP_WORDS, fold
 
-_CAPITAL = r"[^\W\d_a-zß-öø-ÿ][\w'’\-]*"  # a word that begins with a capital
-_RUN = re.compile(rf"{_CAPITAL}(?: {_CAPITAL})*")
-_OTHER_NAME = re.compile(
-    r"(?i:\b(?:aka|a\.k\.a\.|also known as|alias|nicknamed|nickname is|goes by|everyone calls (?:her|him)))"
-    rf",? [\"“'‘]?({_CAPITAL}(?: {_CAPITAL})*)"
-)
 _JOINED = (
-    re.compile(rf"\b(?:and|und|et|y|with|mit|met) ({_CAPITAL})"),
-    re.compile(rf"({_CAPITAL}),? (?:and|und|et|y|met) "),
-)
-_NO_NAMES = frozenset(
-    """monday tuesday wednesday thursday friday saturday sunday january february march april may june july august
-    september october november december""".split()
+    re.compile(rf"\b(?:and|und|et|y|with|mit|met) ({CAPITAL})"),
+    re.compile(rf"({CAPITAL}),? (?:and|und|et|y|met) "),
 )
 
 
@@ -52,7 +43,7 @@ def groups(name: str, texts: Iterable[str]) -> list[Group]:
         for one in full:
             found[fold(one)] += 1
             spelled.setdefault(fold(one), one)
-            others = {match[1] for match in _OTHER_NAME.finditer(text)} if len(full) == 1 else set()
+            others = {match[1] for match in OTHER_NAME.finditer(text)} if len(full) == 1 else set()
             aliases.setdefault(fold(one), set()).update(o for o in others if fold(o) not in (fold(one), fold(name)))
     bare = fold(name)
     full_names = [key for key in found if key != bare]
@@ -69,11 +60,11 @@ def groups(name: str, texts: Iterable[str]) -> list[Group]:
 def _full_names(name: str, text: str) -> set[str]:
     """Return the names in a text that hold this one and more words."""
     wanted, size, found = Words((name,)), len(name.split()), set[str]()
-    for run in _RUN.finditer(text):
+    for run in RUN.finditer(text):
         parts = [part.removesuffix("'s").removesuffix("’s") for part in run[0].split()]
-        while parts and (fold(parts[0]) in STOP_WORDS | _NO_NAMES):
+        while parts and (fold(parts[0]) in STOP_WORDS | NO_NAMES):
             parts = parts[1:]
-        while parts and (fold(parts[-1]) in STOP_WORDS | _NO_NAMES):
+        while parts and (fold(parts[-1]) in STOP_WORDS | NO_NAMES):
             parts = parts[:-1]
         if len(parts) > size and wanted.found_in(" ".join(parts)) and not _begins_a_sentence(name, parts, text, run):
             found.add(" ".join(parts))
@@ -90,8 +81,8 @@ def known_people(texts: Iterable[str], speakers: Iterable[str]) -> frozenset[str
     """Return the folded names of people: who spoke, and who is named by two words or more."""
     found = {fold(one) for one in speakers if one}
     for text in texts:
-        for run in _RUN.finditer(text):
-            parts = [part for part in run[0].split() if fold(part) not in STOP_WORDS | _NO_NAMES]
+        for run in RUN.finditer(text):
+            parts = [part for part in run[0].split() if fold(part) not in STOP_WORDS | NO_NAMES]
             if len(parts) > 1:
                 found.add(fold(" ".join(parts)))
     return frozenset(found)
@@ -100,7 +91,7 @@ def known_people(texts: Iterable[str], speakers: Iterable[str]) -> frozenset[str
 def others_in(text: str, words: Words, known: frozenset[str]) -> tuple[str, ...]:
     """Return the people that a text names besides those that the words name."""
     found = []
-    for run in _RUN.finditer(text):
+    for run in RUN.finditer(text):
         one = run[0].removesuffix("'s").removesuffix("’s")
         if not words.found_in(one) and fold(one) in known:
             found.append(one)
@@ -111,4 +102,4 @@ def others_in(text: str, words: Words, known: frozenset[str]) -> tuple[str, ...]
 
 
 def _is_name(one: str, words: Words) -> bool:
-    return fold(one) not in STOP_WORDS | _NO_NAMES and not any(fold(one) in fold(form).split() for form in words.forms)
+    return fold(one) not in STOP_WORDS | NO_NAMES and not any(fold(one) in fold(form).split() for form in words.forms)

@@ -6,10 +6,14 @@ from lukasa.model import submodules
 
 __all__ = [
     "access",
+    "activity",
     "backing_up",
+    "board",
     "bookmarks",
     "erasing",
     "expecting",
+    "home",
+    "looking",
     "moving",
     "overview",
     "portable",
@@ -24,10 +28,14 @@ __all__ = [
 if TYPE_CHECKING:
     from lukasa.service.admin import (
         access,
+        activity,
         backing_up,
+        board,
         bookmarks,
         erasing,
         expecting,
+        home,
+        looking,
         moving,
         overview,
         portable,

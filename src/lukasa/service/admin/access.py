@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,7 +19,7 @@ from lukasa.model.events import Actor
 from lukasa.model.grant import OWNERS_ALONE, Capability, Grant, Reach, grant_id, matches, new_token, token_digest
 from lukasa.model.ids import new_id
 from lukasa.model.values import SHARED, Origin, Trust
-from lukasa.ports import Clock, Span, no_span
+from lukasa.ports import Clock, ModelsInUse, ModelTrial, Span, no_span
 from lukasa.service import inputs
 from lukasa.service.instrument import running, verb
 from lukasa.service.workspace import Workspace
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from lukasa.service.admin.erasing import ErasurePlan, Receipt
     from lukasa.service.admin.portable import ImportPlan, Portable
     from lukasa.service.admin.removing import Removal, Removed
+    from lukasa.service.sync.syncing import Sync
 
 WORKER = "lukasa"  # the principal of background work
 _NOBODY = "0" * 64
@@ -99,6 +100,8 @@ class Workspaces(Protocol):
 
     def workspaces(self) -> list[WorkspaceInfo]: ...
     def existing(self, name: str) -> Workspace: ...
+    def models(self) -> ModelsInUse: ...
+    def try_model(self, what: Literal["chat", "embedder"], setting: str | None = None) -> ModelTrial: ...
     def create_workspace(self, name: str, *, preset: str | None = None) -> Workspace: ...
     @property
     def portable(self) -> Portable: ...
@@ -126,6 +129,10 @@ class Workspaces(Protocol):
         shared: str = "redact",
         confirm: str,
     ) -> Receipt: ...
+    @property
+    def syncs(self) -> bool: ...
+    @property
+    def sync(self) -> Sync: ...
     def removal_plan(self, name: str) -> Removal: ...
     def remove_workspace(self, name: str, *, confirm: str) -> Removed: ...
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lukasa.model.errors import UNREADABLE, StoreBusy, StoreError
 from lukasa.model.events import Event, chain_faults
@@ -18,8 +18,12 @@ from lukasa.storage.port import Census, Finding, Store
 if TYPE_CHECKING:
     from lukasa.model.disclosure import TokenUse
     from lukasa.read.expected import Outcome
+    from lukasa.service.admin.activity import Happening
+    from lukasa.service.admin.board import Board, Timeline
     from lukasa.service.admin.bookmarks import Bookmark
     from lukasa.service.admin.erasing import ErasurePlan, Receipt
+    from lukasa.service.admin.home import Home
+    from lukasa.service.admin.looking import NameMap, Table
     from lukasa.service.admin.overview import EvidenceQuote, Survey
     from lukasa.service.admin.scrubbing import Scrubbed
     from lukasa.service.admin.shown import Sent, Unused
@@ -114,6 +118,51 @@ class AdminMethods(Bound, frozen=True):
     def survey(self) -> Survey:
         """Return an overview: counts, growth, entries that fade, work that waits. Only the author may."""
         return admin.overview.survey(self.ctx)
+
+    def table(
+        self, *, sort: str = "updated", ascending: bool = False, limit: int = 50, offset: int = 0, **conditions: Any
+    ) -> Table:
+        """Return a page of all entries of every tier, scope and owner, sorted, with counts of what can be chosen next.
+
+        Only the author may. Sorted by updated, created, importance, relevance, reads or text. Conditions, of which
+        several values of one are alternatives: words, tiers, kinds, states, curators, sources, categories, agents, tags
+        (all of them), conversation, session (the id of a transcript), name (of a person or thing), since, until;
+        `everything` adds retired entries.
+        """
+        wanted = admin.looking.conditions(conditions)
+        size, start = inputs.limit(limit), inputs.position(offset, "offset")
+        return admin.looking.table(self.ctx, wanted, sort=sort, ascending=ascending, limit=size, offset=start)
+
+    def names(self, *, kind: str = "", near: str = "", limit: int = 60) -> NameMap:
+        """Return the people and things that most entries in recall name, and which of them are named together.
+
+        Only the author may. `kind` is person or thing; `near` returns one name and those beside it. Names are guessed
+        from how texts are written, without a model.
+        """
+        return admin.looking.name_map(self.ctx, kind=kind, near=near, most=inputs.limit(limit))
+
+    def activity(self, limit: int = 50) -> list[Happening]:
+        """Return what was written, and what agents were given, the newest first. Only the author may."""
+        return admin.activity.activity(self.ctx, limit=inputs.limit(limit))
+
+    def home(self) -> Home:
+        """Return what this workspace knows, what its last session taught it, what was used, and what fades.
+
+        Only the author may.
+        """
+        return admin.home.home(self.ctx)
+
+    def board(self) -> Board:
+        """Return every entry as a bead near what it belongs to, with the days on which it was believed.
+
+        Only the author may. Topics are found by vectors, or without an embedder by words.
+        """
+        return admin.board.board(self.ctx)
+
+    def timeline(self, at: datetime | str | None = None, *, limit: int = 40) -> Timeline:
+        """Return what memory believed at a time, and what changed in the two weeks before it. Only the author may."""
+        moment = inputs.moment(at, "at") if at is not None else None
+        return admin.board.timeline(self.ctx, moment, limit=inputs.limit(limit))
 
     def evidence(self, id: str) -> list[EvidenceQuote]:
         """Return the words that an entry rests on, verbatim."""

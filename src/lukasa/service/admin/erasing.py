@@ -99,6 +99,7 @@ class Receipt(Struct, frozen=True):
     """What an erasure removed, and what the search of all files found afterwards. It holds none of the words.
 
     `mark` is a keyed commitment to what was asked for. `left` says where words are still; nowhere if it is empty.
+    `unconfirmed` are the machines of a sync that have not said yet that they erased it too.
     """
 
     id: str
@@ -113,6 +114,7 @@ class Receipt(Struct, frozen=True):
     swept: bool
     unreachable: tuple[str, ...]
     operator: str
+    unconfirmed: tuple[str, ...] = ()
 
     @property
     def clean(self) -> bool:
@@ -216,6 +218,37 @@ def execute(rooms: Sequence[CallContext], request: Request, confirm: object, *, 
     return next(receipt for receipt in receipts(rooms) if receipt.id == id[:16])
 
 
+def follow(rooms: Sequence[CallContext], store: Store, ids: Sequence[str], texts: Sequence[str]) -> None:
+    """Erase here what another machine erased: entries of a store, what was derived from them, and texts everywhere.
+
+    The store of the entries comes last: as long as it has them, somebody who was killed on the way can begin again. An
+    action that rests on an entry here does not keep it: the owner decided where nothing rested on it, or said so.
+    """
+    every = [*(_Room(ctx, ctx.local, ctx.info.id) for ctx in rooms), _Room(rooms[0], rooms[0].account, ACCOUNT)]
+    reached = sorted(every, key=lambda room: room.store is store)
+    words, first = Words(tuple(texts)), reached[-1]
+    id = hashlib.sha256(canonical_json([sorted(ids), commitment(first.store.secret(), canonical_json(texts))]).encode())
+    erasure, mark = id.hexdigest(), commitment(first.store.secret(), canonical_json(texts))[:32]
+    for room in reached:
+        _erase_files(room, words)
+    for room in reached:
+        here = list(ids) if room.store is store else []
+        derived = _derived(room.store, ids, set(here))
+        gone = tuple(sorted({*here, *derived}))
+        extent = Extent(room.place, Mode.ERASE, linked=True, ids=gone, words=words, mark=mark)
+        held = room.store.holdings(extent)
+        if not (held.entries or any(held.counts.get(kind) for kind in (*_COUNTED, "confirmations", "revisions"))):
+            continue
+        about = {"erasure": erasure, "asked": mark, "kind": "sync", "counts": {**held.counts, "entries": len(gone)}}
+        room.ctx.apply(room.store, Scrub(extent, manifest_digest(extent, held), about))
+    swept = True
+    for room in reached:
+        swept = room.store.purge_files() and scrubbing.finish(room.store, room.ctx.threads) and swept
+    left = _left(reached, words) if words.forms else {}
+    proof = {"erasure": erasure, "mark": mark, "left": left, "searched": bool(words.forms), "swept": swept}
+    first.ctx.apply(first.store, Record(EventDraft(RECEIPT, erasure[:16], proof)))
+
+
 def receipts(rooms: Sequence[CallContext]) -> list[Receipt]:
     """Return the receipts of erasures, the newest first."""
     rooms[0].require_author("see the receipts of erasures")
@@ -228,11 +261,12 @@ def receipts(rooms: Sequence[CallContext]) -> list[Receipt]:
         for event in store.events(action=SCRUBBED, limit=max(1, store.head()[0])):
             if event.detail.get("mode") == Mode.ERASE:
                 begun.setdefault(event.detail["erasure"], []).append(event)
-    made = [_receipt(id, proof, begun.get(id, [])) for id, proof in proofs.items()]
+    waiting = rooms[0].unconfirmed
+    made = [_receipt(id, proof, begun.get(id, []), waiting(id[:16])) for id, proof in proofs.items()]
     return sorted(made, key=lambda one: one.at, reverse=True)
 
 
-def _receipt(id: str, proof: Any, done: Sequence[Any]) -> Receipt:
+def _receipt(id: str, proof: Any, done: Sequence[Any], unconfirmed: tuple[str, ...]) -> Receipt:
     counts: Counter[str] = Counter()
     kept: dict[str, Any] = {}
     for event in done:
@@ -252,6 +286,7 @@ def _receipt(id: str, proof: Any, done: Sequence[Any]) -> Receipt:
         swept=proof.detail["swept"],
         unreachable=tuple(about.get("unreachable", ())),
         operator=str(proof.actor),
+        unconfirmed=unconfirmed,
     )
 
 

@@ -73,6 +73,8 @@ HERE_ONLY: dict[Part, str] = {
     transfer.GRANTS: "access is given here, never by a file",
     transfer.ANSWERS: "answers to requests belong to the server that gave them",
     transfer.EVENTS: "the log of this memory tells what happened here",
+    transfer.REVISIONS: "what machines tell each other is told by them",
+    transfer.SYNC_NOTES: "it is about the machine of the file",
     transfer.RETIRED: "what was removed there is decided here",
 }
 # Kinds of records that have steps of their own, and those that come along with these or are made again.

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import date, timedelta
-from itertools import accumulate, groupby
+from datetime import UTC, date, datetime, timedelta
 
 from msgspec import Struct
 
@@ -17,8 +16,9 @@ from lukasa.model.job import JobState
 from lukasa.model.selection import Selection
 from lukasa.model.submission import SubmissionState
 from lukasa.model.transcript import Quote
-from lukasa.model.values import Relation, State, Visibility
+from lukasa.model.values import VISIBILITY, Relation, State, Visibility
 from lukasa.read.decay import decay_factor, frequency, relevance
+from lukasa.service.admin import looking
 from lukasa.service.call import CallContext
 from lukasa.spec.types import DecayModel, Tier
 from lukasa.storage.port import Arrivals, Store
@@ -59,7 +59,7 @@ class TierCount(Struct, frozen=True):
 
 
 class Day(Struct, frozen=True):
-    """The number of entries written by the end of a day, by tier."""
+    """The number of entries that are there at the end of a day, by tier: written, and not retired."""
 
     day: date
     counts: Mapping[str, int]
@@ -105,7 +105,7 @@ def survey(ctx: CallContext) -> Survey:
         states.setdefault(census.scope.tier, Counter()).update(census.states)
     return Survey(
         tiers=tuple(_tier(tier, states[tier.name]) for tier in ctx.spec.tiers),
-        growth=growth([one for store in stores for one in store.arrivals() if one.tier in states]),
+        growth=growth([one for store in stores for one in store.arrivals() if one.tier in states], _retired(ctx)),
         fading=_fading(ctx, stores),
         held=sum(counts[State.HELD] for counts in states.values()),
         proposals=len(ctx.local.amendments(states={AmendmentState.REVIEW})),
@@ -122,12 +122,37 @@ def _tier(tier: Tier, states: Counter[State]) -> TierCount:
     return TierCount(tier.name, tier.home, tier.description, needs, {s: n for s, n in states.items() if n})
 
 
-def growth(arrivals: Sequence[Arrivals]) -> tuple[Day, ...]:
-    """Return the running totals, one for each day with new entries."""
-    ordered = sorted(arrivals, key=lambda one: (one.day, one.tier))
-    days = [(day, Counter({a.tier: a.count for a in same})) for day, same in groupby(ordered, key=lambda one: one.day)]
-    totals = accumulate((counts for _, counts in days), lambda before, new: before + new)
-    return tuple(Day(day, dict(total)) for (day, _), total in zip(days, totals, strict=True))
+def growth(arrivals: Sequence[Arrivals], retired: Mapping[date, Mapping[str, int]] = {}) -> tuple[Day, ...]:
+    """Return how many entries were there at the end of each day with a change: those written, less those retired."""
+    changes: dict[date, Counter[str]] = {}
+    for one in arrivals:
+        changes.setdefault(one.day, Counter())[one.tier] += one.count
+    for day, counts in retired.items():
+        changes.setdefault(day, Counter()).subtract(counts)
+    found, totals = [], Counter[str]()
+    for day in sorted(changes):
+        totals.update(changes[day])
+        found.append(Day(day, dict(totals)))
+    return tuple(found)
+
+
+def _retired(ctx: CallContext) -> dict[date, Counter[str]]:
+    """Return how many entries of each tier were retired on each day; nothing if there are too many to look at."""
+    entries, cut = looking.every(ctx)
+    found: dict[date, Counter[str]] = {}
+    for entry in () if cut else entries:
+        over = ended(entry) if VISIBILITY[entry.state] is Visibility.HISTORY else None
+        if over is not None:
+            found.setdefault(over.astimezone(UTC).date(), Counter())[entry.scope.tier] += 1
+    return found
+
+
+def ended(entry: Entry) -> datetime | None:
+    """Return when an entry was no longer believed; None if it still is."""
+    if VISIBILITY[entry.state] is not Visibility.HISTORY:
+        return entry.invalid_at
+    at = entry.transition.at if entry.transition else entry.updated_at
+    return min(at, entry.invalid_at) if entry.invalid_at else at
 
 
 def _fading(ctx: CallContext, stores: Sequence[Store]) -> tuple[FadingEntry, ...]:

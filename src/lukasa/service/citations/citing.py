@@ -25,7 +25,7 @@ from lukasa.model.citation import (
 from lukasa.model.definitions import definition
 from lukasa.model.entry import Entry, SourceLink
 from lukasa.model.errors import InvalidInput, NotFound, OutsideProject, UnreadableFile
-from lukasa.model.ids import new_id, parse_id
+from lukasa.model.ids import is_part_of_id, new_id, parse_id
 from lukasa.model.source_text import SourceText
 from lukasa.ports import ProjectFiles
 from lukasa.service import corpus, inputs
@@ -119,7 +119,7 @@ _READERS: dict[str, Callable[[str], Wanted]] = {
     "symbol": _symbol,
     "url": _url,
     "command": _command,
-    "memory": lambda target: Wanted(Cited.MEMORY, parse_id(target)),
+    "memory": lambda target: Wanted(Cited.MEMORY, target if is_part_of_id(target) else parse_id(target)),
     DOCUMENT: lambda target: Wanted(
         Cited.PASSAGE if _PASSAGE.fullmatch(target) else None, inputs.label(target, "document id")
     ),

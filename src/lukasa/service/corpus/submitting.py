@@ -170,7 +170,7 @@ def _known(ctx: CallContext, id: str) -> _Known:
 
 def _memories(ctx: CallContext, ids: Sequence[str]) -> list[Entry]:
     """Return the memories that a change rests on: in recall, and there for the caller."""
-    keys = dict.fromkeys(parse_id(id, "memory") for id in inputs.several(ids, "memories"))
+    keys = dict.fromkeys(ctx.entry_id(id, "memory") for id in inputs.several(ids, "memories"))
     if not keys:
         raise InvalidInput("the change rests on no memory", fix="name the entries that it comes from")
     if len(keys) > MOST_MEMORIES:

@@ -96,6 +96,7 @@ class Keep(StrEnum):
     OLD = "old"  # the earlier one holds, and the later one is retired
     NEW = "new"  # the later one holds, and the earlier one is retired
     BOTH = "both"  # both hold, and nobody is asked again
+    OPEN = "open"  # undecided after all: the pair waits again
 
 
 class Decided(Struct, frozen=True):
@@ -165,6 +166,9 @@ def settle(ctx: CallContext, id: str, other: str, keep: Keep, *, reason: str) ->
         store, entry = ctx.entry(parse_id(id))
         pair, both = _pair(ctx, store, entry, parse_id(other, "other"))
         earlier, later = in_time(pair, both)
+        if keep is Keep.OPEN:
+            ctx.apply(store, SaveRivalry(replace(pair, relation=Relation.UPDATE, reason=reason, decided_by="")))
+            return Decided(later.id, "open", entry=later)
         if keep is Keep.BOTH:
             judged = replace(pair, relation=Relation.BOTH, reason=reason, decided_by=str(ctx.actor))
             admitted = _admitted(ctx, later, reason) or _admitted(ctx, earlier, reason)

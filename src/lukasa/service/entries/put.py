@@ -288,7 +288,7 @@ def _metadata(memo: Memo) -> dict[str, Any]:
 
 def _named(ctx: CallContext, id: str | None, what: str) -> str | None:
     """Return the id of an entry that a memo names, if it names one that this context may see."""
-    return ctx.entry(parse_id(id, what))[1].id if id is not None else None
+    return ctx.entry(ctx.entry_id(id, what))[1].id if id is not None else None
 
 
 def _speaker(memo: Memo, content: str, kind: Kind | None) -> str | None:

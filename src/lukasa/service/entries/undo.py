@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from lukasa.model.entry import Entry, Version
 from lukasa.model.errors import Conflict, InvalidInput, InvalidTransition, LukasaError, NotFound
 from lukasa.model.events import Event
-from lukasa.model.ids import parse_id
+from lukasa.model.ids import is_part_of_id, parse_id
 from lukasa.model.job import Job
 from lukasa.model.values import VISIBILITY, State, Visibility
 from lukasa.service import corpus
@@ -67,7 +67,7 @@ def undo(ctx: CallContext, what: str | int, cause: str, *, permit: Permit | None
         )
     if isinstance(what, int):
         return _event(ctx, what, cause)
-    key = parse_id(what)
+    key = ctx.entry_id(what) if is_part_of_id(what) else parse_id(what)
     try:
         ctx.entry(key)
     except NotFound:

@@ -367,10 +367,15 @@ _GLANCE = 0.05
 
 
 class Crew:
-    """Several workers in threads of one process."""
+    """Several workers in threads of one process.
+
+    `beside` is work that belongs to no workspace: each runs in a thread of its own until it is told to stop. It may be
+    killed at any moment, so nobody waits for it when the workers have stopped.
+    """
 
     def __init__(self, workers: Sequence[Worker]) -> None:
         self.workers = tuple(workers)
+        self.beside: tuple[Callable[[Stop], None], ...] = ()
 
     def serve(self, stop: threading.Event, hurry: threading.Event, *, grace: float = GRACE) -> bool:
         """Work until `stop` is set, then wait for running jobs: `grace` seconds, or until `hurry` is set.
@@ -381,7 +386,8 @@ class Crew:
         threads = [
             threading.Thread(target=partial(w.run, stop), name="lukasa-worker", daemon=True) for w in self.workers
         ]
-        for thread in threads:
+        others = [threading.Thread(target=partial(one, stop), name="lukasa-beside", daemon=True) for one in self.beside]
+        for thread in (*threads, *others):
             thread.start()
         stop.wait()
         ends = time.monotonic() + grace

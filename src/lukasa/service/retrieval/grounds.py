@@ -13,7 +13,7 @@ from msgspec import Struct
 from lukasa.model.corroboration import failures
 from lukasa.model.entry import Document, Entry, Scope
 from lukasa.model.errors import NotFound
-from lukasa.model.ids import parse_id
+from lukasa.model.ids import is_part_of_id, parse_id
 from lukasa.model.statements import says_the_same
 from lukasa.model.text import content_key
 from lukasa.model.values import VISIBILITY, Retention, State, Visibility
@@ -66,7 +66,7 @@ def resting(ctx: CallContext, found: Sequence[Entry]) -> dict[str, Resting]:
 
 def grounds(ctx: CallContext, id: str) -> Grounds:
     """Return the grounds of one entry; of one that was removed for good, the owner learns that its id is kept."""
-    key = parse_id(id)
+    key = ctx.entry_id(id)
     try:
         _, entry = ctx.entry(key)
     except NotFound:
@@ -78,7 +78,7 @@ def grounds(ctx: CallContext, id: str) -> Grounds:
 
 def tombstone(ctx: CallContext, id: str) -> NotFound | None:
     """Return the error for an entry that was removed for good, if the caller may learn that."""
-    key = parse_id(id)
+    key = id if is_part_of_id(id) else parse_id(id)
     if not removed(ctx, key):
         return None
     return NotFound(f"entry {key} is tombstoned: {REMOVED}", fix="`lukasa list --all` shows the ids that there are")

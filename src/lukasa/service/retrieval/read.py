@@ -8,7 +8,7 @@ from contextlib import ExitStack, nullcontext
 from datetime import datetime
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,8 +18,10 @@ from lukasa.model.errors import InvalidQuery
 from lukasa.model.secrets import redact
 from lukasa.model.selection import NO_FILTERS, Filters, Selection
 from lukasa.model.text import estimate_tokens
+from lukasa.model.text import terms as index_terms
 from lukasa.model.values import VISIBILITY, Authority, Curator, Kind, Relation, State, Trust, Visibility
 from lukasa.ports import Vector
+from lukasa.read import confidence, reasons
 from lukasa.read.context import Context, ContextItem, Room, Slice, compose, item, render
 from lukasa.read.excerpt import Part, excerpt
 from lukasa.read.fold import FOLDED, fold
@@ -40,6 +42,9 @@ from lukasa.storage.port import Store
 if TYPE_CHECKING:
     from lukasa.service.corpus.search import Hit as Found
 
+Order = Literal["match", "time"]
+ORDERS: tuple[Order, ...] = ("match", "time")
+NOTHING_FOUND = "nothing found: no memory seems to answer this; what is nearest is given"
 SHOWN = 600  # characters of a hit that show why it was found
 _BY_MODEL = "lukasa.service.retrieval.rewrite"  # imported only if a model is set
 
@@ -57,6 +62,7 @@ class ReadRequest(Struct, frozen=True):
     as_of: datetime | None = None
     rewrite: bool | None = None  # whether a model rewrites the query; None: as the profile says
     sensitive: bool | None = None  # whether to return entries with secrets; None: only to the owner
+    order: Order = "match"
 
 
 class Search(Struct, frozen=True):
@@ -71,6 +77,7 @@ class Search(Struct, frozen=True):
     dropped: Mapping[str, Verdict]
     notes: tuple[str, ...]
     looked_at: int
+    confidence: float | None = None
 
     @property
     def named(self) -> str:
@@ -79,7 +86,11 @@ class Search(Struct, frozen=True):
 
 
 class Recall(Struct, frozen=True):
-    """The hits of a read, best first, with notes about how they were found."""
+    """The hits of a read, best first, with notes about how they were found.
+
+    `confidence` estimates the probability that one of the first hits answers; None for an empty query.
+    `nothing_found` says that it is below the spec's floor.
+    """
 
     query: str
     profile: str
@@ -87,6 +98,13 @@ class Recall(Struct, frozen=True):
     notes: tuple[str, ...] = ()
     asked: str = ""  # the query that was searched: as given, or rewritten by a model
     discoveries: tuple[Found, ...] = ()  # passages of discoveries, if the caller asked for them
+    confidence: float | None = None
+    nothing_found: bool = False
+
+    def because(self, hit: Hit) -> str:
+        """Say in one sentence why a hit was found."""
+        asked = self.asked or self.query
+        return reasons.because(hit.content, hit.entry.source, asked, hit.score.match.contributions)
 
     def excerpt(self, hit: Hit, most: int = SHOWN) -> Part:
         """Return the part of a hit to show in so many characters: all of it, or the part with the query's words."""
@@ -139,10 +157,19 @@ def read(ctx: CallContext, question: ReadRequest, *, count: bool = True) -> Reca
         if count and hits:
             hits = counted(ctx, hits, ctx.now)
         hits = outgoing(here, with_grounds(here, hits), notes)
+    if question.order == "time":
+        hits = sorted(hits, key=lambda hit: (hit.entry.valid_at or hit.entry.created_at, hit.id))
+    sure, nothing = found.confidence, is_nothing(ctx, found)
+    notes += [NOTHING_FOUND] if nothing and hits else []
     ctx.note(hits=len(hits), candidates=found.looked_at, profile=found.question.profile, signals=found.named)
-    return Recall(
-        inputs.query(question.query), found.question.profile, tuple(hits), (*notes, *found.notes), asked.query
-    )
+    told = (*notes, *found.notes)
+    query = inputs.query(question.query)
+    return Recall(query, found.question.profile, tuple(hits), told, asked.query, (), sure, nothing)
+
+
+def is_nothing(ctx: CallContext, found: Search) -> bool:
+    """Say whether a question has no answer among the hits, by the floor of the spec."""
+    return found.confidence is not None and found.confidence < ctx.spec.retrieval.floor
 
 
 def _rewritten(ctx: CallContext, question: ReadRequest, notes: list[str]) -> ReadRequest:
@@ -176,7 +203,24 @@ def search(ctx: CallContext, question: ReadRequest) -> Search:
         kept, dropped = _unlike(ctx, found, _shared(ranked, shares), shares, terms, shown)
     dropped = _displaced(ranked, kept, shares) | dropped
     said, notes = tuple(found.signals), (*found.notes, *_left_out(dropped))
-    return Search(question, limit, terms, said, ranked, tuple(kept), dropped, notes, len(found.candidates))
+    sure = _confidence(ctx, found, kept) if question.query.strip() else None
+    return Search(question, limit, terms, said, ranked, tuple(kept), dropped, notes, len(found.candidates), sure)
+
+
+def _confidence(ctx: CallContext, found: Findings, hits: Sequence[Hit]) -> float:
+    """Return how sure it is that one of the first hits answers; 0 if there are none."""
+    if not hits:
+        return 0.0
+    near = next((signal for signal in found.signals if signal.name == "vector"), None)
+    nearest = None
+    if near is not None and ctx.embedder is not None and ctx.embedder.model.floor:
+        floor = ctx.embedder.model.floor
+        nearest = confidence.nearness(near.scores.get(hits[0].id, floor), floor)
+    names = {term for source in found.names for term in index_terms(source)}
+    asked = {term: weight for term, weight in found.weights.items() if term not in names} or found.weights
+    shared = confidence.shared_words(asked, [index_terms(hit.content) for hit in hits[: confidence.FIRST]])
+    best = found.candidates.get(hits[0].id)
+    return confidence.confidence(nearest, shared, talk=best is not None and bool(best.said))
 
 
 def _shared(ranked: Ranked, shares: Shares) -> Ranked:
@@ -306,6 +350,8 @@ def _checked(ctx: CallContext, question: ReadRequest) -> ReadRequest:
     profile_of(ctx, profile)
     if question.limit is not None:
         inputs.limit(question.limit)
+    if question.order not in ORDERS:
+        raise InvalidQuery(f"unknown order {str(question.order)[:60]!r}", fix=f"use one of: {', '.join(ORDERS)}")
     if (query, profile) == (question.query, question.profile) and question.as_of is None:
         return question
     as_of = inputs.moment(question.as_of, "as_of") if question.as_of is not None else None
@@ -449,14 +495,17 @@ def context(
     standing = [entry for entry in rules if (sensitive or not entry.sensitive) and not entry.damaged]
     fixed = {entry.id for entry in standing}
     searches = {t.name: _slice(ctx, t, query, cap, sensitive) for t in reachable}
+    silent = _unanswered(ctx, query, searches)
     changed: list[str] = []
     found = {
         name: outgoing(ctx, [hit for hit in done.kept if hit.id not in fixed], changed)
         for name, done in searches.items()
+        if name not in silent
     }
     notes = dict.fromkeys([*(note for done in searches.values() for note in done.notes), *changed])
+    notes |= {f"nothing in the {name} tier seems to answer this: left out": None for name in silent}
     hits = {hit.id: hit for hit in with_grounds(ctx, [hit for found_hits in found.values() for hit in found_hits])}
-    slices = [Slice(t.name, tuple(_item(hits[h.id]) for h in found[t.name])) for t in reachable[::-1]]
+    slices = [Slice(t.name, tuple(_item(hits[h.id]) for h in found.get(t.name, ()))) for t in reachable[::-1]]
     injections = {t.name: injection(ctx, t) for t in reachable}
     named = _named(ctx, reachable)
     damage = [*(f"page {page.name}" for page in named if page.damaged), *(f"rule {e.id}" for e in rules if e.damaged)]
@@ -481,6 +530,16 @@ def context(
     return Context(document, tokens, allowed, kept, evicted, tuple(notes), versions, told)
 
 
+def _unanswered(ctx: CallContext, query: str, searches: Mapping[str, Search]) -> list[str]:
+    """Return the tiers whose hits do not answer the question, so that a prompt is spared what is merely nearest.
+
+    A task is no question: for "continue chapter three" what is nearest is what there is to know.
+    """
+    if not confidence.asks(query):
+        return []
+    return [name for name, done in searches.items() if done.kept and is_nothing(ctx, done)]
+
+
 def _item(hit: Hit) -> ContextItem:
     return item(hit.entry, hit.provenance, hit.earlier, hit.withdrawn, hit.citations)
 
@@ -491,8 +550,9 @@ def injection(ctx: CallContext, tier: Tier) -> Injection:
 
 
 def _named(ctx: CallContext, tiers: Sequence[Tier]) -> list[NamedEntry]:
+    """Return the pages of these tiers. A template that nobody has edited yet says nothing, and would cost tokens."""
     names = {t.name for t in tiers}
-    found = [n for store in (ctx.account, ctx.local) for n in store.named() if n.tier in names]
+    found = [n for store in (ctx.account, ctx.local) for n in store.named() if n.tier in names and not n.template]
     order = [t.name for t in ctx.spec.tiers][::-1]
     return sorted(found, key=lambda n: (order.index(n.tier), n.name))
 

@@ -22,9 +22,11 @@ from lukasa.storage.operations import Verdict
 
 if TYPE_CHECKING:
     from lukasa.read.context import Context
+    from lukasa.read.coverage import Grouping
     from lukasa.service.retrieval.explain import Related, RelevanceNow
+    from lukasa.service.retrieval.gather import Gathered
     from lukasa.service.retrieval.grounds import Grounds
-    from lukasa.service.retrieval.read import ReadRequest, Recall
+    from lukasa.service.retrieval.read import Order, ReadRequest, Recall
 
 BESIDE = 5  # passages of discoveries beside the hits
 
@@ -47,6 +49,7 @@ class ReadMethods(Bound, frozen=True):
         rewrite: bool | None = None,
         sensitive: bool | None = None,
         discoveries: bool = False,
+        order: Order = "match",
         **conditions: Any,
     ) -> Recall:
         """Return ranked hits, each with its reasons. `tier` limits the read; without it, all bound tiers are read.
@@ -54,15 +57,41 @@ class ReadMethods(Bound, frozen=True):
         Conditions: kind, category, tags, source, curator, state, since, until. If a language model is set, it may
         rewrite the question first, as the profile or `rewrite` says. `sensitive` says whether entries with secrets may
         be hits; by default they are for the owner, and for nobody else. `as_of` is a time, or the name of a bookmark.
-        With `discoveries`, passages of discovered pages that answer the query are given beside the hits.
+        With `discoveries`, passages of discovered pages that answer the query are given beside the hits. With the order
+        "time" the same hits come in the order in which they were said. `confidence` of the answer estimates whether
+        one of the first hits answers at all.
         """
         question = self._question(query, tier, profile, limit, held, history, as_of, conditions, sensitive)
+        question = replace(question, order=order)
         asked = question if rewrite is None else replace(question, rewrite=rewrite)
         found = retrieval.read.read(self.ctx, asked, count=count)
         if not discoveries:
             return found
         beside = corpus.search.search(self.ctx, query, limit=limit or BESIDE, collections=[COLLECTION])
         return replace(found, discoveries=tuple(beside))
+
+    @verb("memory", "gather", reads=True)
+    def gather(
+        self,
+        query: str,
+        *,
+        budget: int = 2_000,
+        by: Grouping | None = None,
+        tier: str | Sequence[str] | None = None,
+        limit: int | None = None,
+        held: bool = False,
+        history: bool = False,
+        as_of: datetime | str | None = None,
+        sensitive: bool | None = None,
+        **conditions: Any,
+    ) -> Gathered:
+        """Return all that belongs to a question, dated and grouped, within a budget of tokens.
+
+        For a set, a sequence or a summary, where the nearest few hits of a read are not enough. `by` groups by day,
+        month, source or tier. The conditions are those of `read`.
+        """
+        question = self._question(query, tier, "deep", limit, held, history, as_of, conditions, sensitive)
+        return retrieval.gather.gather(self.ctx, question, budget=budget, by=by)
 
     def why(self, query: str, id: str, *, tier: str | Sequence[str] | None = None, **options: Any) -> list[Verdict]:
         """Say why an entry is, or is not, among the hits of a query: each stage with its reason."""
@@ -128,10 +157,10 @@ class ReadMethods(Bound, frozen=True):
             retrieval.disclosing.disclose_context(self.ctx, "memory_context", found)
         return found
 
-    def disclose(self, found: Recall | Context, verb: str = "memory_read") -> None:
+    def disclose(self, found: Recall | Gathered | Context, verb: str = "memory_read") -> None:
         """Note in the disclosure ledger that a program puts these hits, or this context, into a prompt."""
         named = inputs.label(verb, "verb")
-        if isinstance(found, retrieval.read.Recall):
+        if isinstance(found, retrieval.read.Recall | retrieval.gather.Gathered):
             retrieval.disclosing.disclose_hits(self.ctx, named, found.hits)
         else:
             retrieval.disclosing.disclose_context(self.ctx, named, found)
@@ -190,4 +219,4 @@ class ReadMethods(Bound, frozen=True):
 
     def ledger(self, id: str) -> list[Event]:
         """Return every event about an id, also about a write that was discarded or refused."""
-        return retrieval.explain.ledger(self.ctx, parse_id(id))
+        return retrieval.explain.ledger(self.ctx, self.ctx.entry_id(id))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from lukasa.service.instrument import verb
 if TYPE_CHECKING:
     from lukasa.model.transcript import Progress, Transcript, Utterance
     from lukasa.service.sessions.closing import Ended, ScopeEnded
+    from lukasa.service.sessions.learned import Sentence
     from lukasa.service.sessions.transcripts import Taken
     from lukasa.storage.port import FoundUtterance
 
@@ -119,6 +121,14 @@ class SessionMethods(Bound, frozen=True):
     def said(self, id_or_key: str, *, start: int = 0, limit: int | None = None) -> list[Utterance]:
         """Return the messages of a transcript, in order."""
         return sessions.transcripts.said(self.ctx, id_or_key, start=start, limit=limit)
+
+    def learned(self, id_or_key: str) -> list[Sentence]:
+        """Return the sentences of a session that were looked at, and what became of each. Only the author may."""
+        return sessions.learned.learned(self.ctx, id_or_key)
+
+    def learned_in(self, found: Sequence[Transcript]) -> dict[str, dict[str, int]]:
+        """Count the entries that sessions led to, by id: kept, held and retired. Only the author may."""
+        return sessions.learned.counts(self.ctx, found)
 
     def search_transcripts(self, words: str, limit: int = 20) -> list[FoundUtterance]:
         """Return messages with any of these words, the best match first, of all kept sessions."""

@@ -177,6 +177,9 @@ class MemoryRows:
         state = self.state
         return {id: id in state.retired for id in ids if id in state.entries or id in state.retired}
 
+    def entry_ids(self, part: str, limit: int) -> list[str]:
+        return sorted(id for id in self.state.entries if id.startswith(part) or id.endswith(part))[:limit]
+
     def stored_entry(self, id: str) -> StoredEntry | None:
         state = self.state
         if id not in state.entries:

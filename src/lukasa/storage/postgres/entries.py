@@ -90,6 +90,9 @@ class EntryTable:
         asked = list(ids)
         return {id: bool(gone) for id, gone in self.db.all(sql.USED, asked, self.db.store, asked)}
 
+    def entry_ids(self, part: str, limit: int) -> list[str]:
+        return [id for (id,) in self.db.all(sql.ENTRY_IDS, part, part, part, limit)]
+
     def stored_entry(self, id: str) -> StoredEntry | None:
         row = self.db.one(sql.STORED, id)
         if row is None:

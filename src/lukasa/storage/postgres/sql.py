@@ -294,6 +294,10 @@ SELECT convert_to(v.snapshot, 'UTF8'), v.action, v.cause, v.actor, v.at, v.versi
 FROM entries AS e JOIN versions AS v ON v.store = e.store AND v.entry = e.rowid
 WHERE e.store = %s AND e.id = %s ORDER BY v.version
 """
+ENTRY_IDS = """
+SELECT e.id FROM entries AS e WHERE e.store = %s AND (starts_with(e.id, %s) OR right(e.id, length(%s)) = %s)
+ORDER BY e.id LIMIT %s
+"""
 LINKED = """
 SELECT e.id, l.action FROM entries AS e JOIN action_links AS l ON l.store = e.store AND l.entry = e.rowid
 WHERE e.store = %s AND e.id = ANY(%s) ORDER BY l.place
@@ -776,6 +780,8 @@ REWRITTEN = (
     "rivals",
     "citations",
     "citation_checks",
+    "revisions",
+    "sync_notes",
 )
 
 _REWRITTEN_TABLES = ", ".join(f"'lukasa.{table}'::regclass" for table in REWRITTEN)

@@ -129,6 +129,9 @@ class EntryTable:
     def used_ids(self, ids: Sequence[str]) -> dict[str, bool]:
         return {id: bool(gone) for id, gone in rows_of_each(self.db, sql.USED, [(id,) for id in ids])}
 
+    def entry_ids(self, part: str, limit: int) -> list[str]:
+        return [id for (id,) in all_rows(self.db, sql.ENTRY_IDS, (part, limit))]
+
     def stored_entry(self, id: str) -> StoredEntry | None:
         row = one_row(self.db, sql.STORED, (id,))
         if row is None:

@@ -161,6 +161,11 @@ WHERE scope_id = ? AND owner = ? AND content_key = ? AND state IN ('active', 'he
 LAST_ROW_EVER = "SELECT max(entries, coalesce((SELECT max(rowid) FROM entries), 0)), fed FROM head"
 # An id that was used before: by an entry that is there, or by one that is not any more.
 USED = "SELECT id, 0 FROM entries WHERE id = ?1 UNION ALL SELECT id, 1 FROM retired WHERE id = ?1"
+# A beginning is a range of the index on ids; an end is found by going through that index.
+ENTRY_IDS = """
+SELECT id FROM entries WHERE id >= ?1 AND id < ?1 || 'g'
+UNION SELECT id FROM entries WHERE substr(id, -length(?1)) = ?1 ORDER BY id LIMIT ?2
+"""
 LAST_ROW = "SELECT coalesce(max(rowid), 0) FROM entries"
 RETIRE = "INSERT INTO retired (id) VALUES (?)"
 ENTRY_COLUMNS = """

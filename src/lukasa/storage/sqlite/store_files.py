@@ -25,13 +25,14 @@ from msgspec import Struct, field
 
 from lukasa.index.cache import Answers, ReadCache
 from lukasa.model import system
-from lukasa.model.errors import StoreError, StoreForeign, StoreFull, StoreMissing, StoreNewer
+from lukasa.model.errors import StoreDamaged, StoreError, StoreForeign, StoreFull, StoreMissing, StoreNewer
 from lukasa.model.text import TOKENIZER_VERSION
 from lukasa.storage.sqlite import sql
 from lukasa.storage.sqlite.execute import all_rows, busy, damaged, full, one_value, translated
 from lukasa.storage.sqlite.search import Handle
 
 RESERVE_BYTES = 1 << 20
+_LOOKS = 3  # at a file that seems damaged, and may only be changing
 _SIDES = ("", "-journal", "-wal", "-shm")
 
 
@@ -270,6 +271,20 @@ def missing(memory: Path) -> StoreMissing:
 
 
 def _inspect(opening: Opening) -> None:
+    """Look whether a file is a whole store of ours, before anything opens it for writing.
+
+    A checkpoint that ends while we read leaves us torn pages and no log: at rest, the file reads otherwise.
+    """
+    for left in reversed(range(_LOOKS)):
+        try:
+            _look(opening)
+            return
+        except StoreDamaged:
+            if not left:
+                raise
+
+
+def _look(opening: Opening) -> None:
     path = opening.memory
     size = _file_size(path)
     db = opening.peek(path)

@@ -138,7 +138,7 @@ class RunIn(VerbInput):
     kind: Literal["consolidate", "maintain", "reflect"] = Field(
         description="The work to do: consolidate, maintain or reflect."
     )
-    tiers: list[str] = Field(default=[], description="Only in these tiers; not for reflect.")
+    tiers: list[str] = Field(default=[], description="Only in these levels of memory; not for reflect.")
 
 
 def run_job(call: Call, given: RunIn) -> JobOut:
@@ -234,11 +234,13 @@ _CAPABILITY = {
 
 class ScrubIn(VerbInput):
     mode: Literal["full", "keep_named", "purge_thread"] = Field(
-        description="full: a whole tier; keep_named: a tier without its pages; purge_thread: one conversation."
+        description="full: a whole level of memory; keep_named: without its pages; purge_thread: one conversation."
     )
-    tier: str | None = Field(None, description="Tier to empty; not for purge_thread.")
-    channel: str | None = Field(None, description="Channel, if the tier belongs to one.")
-    conversation: str | None = Field(None, description="Conversation, if the tier belongs to one, or for purge_thread.")
+    tier: str | None = Field(None, description="Level of memory to empty, such as workspace; not for purge_thread.")
+    channel: str | None = Field(None, description="Channel, if that level belongs to one.")
+    conversation: str | None = Field(
+        None, description="Conversation, if that level belongs to one, or for purge_thread."
+    )
 
     @model_validator(mode="after")
     def _one_thing(self) -> ScrubIn:
@@ -313,7 +315,7 @@ def execute_scrub(call: Call, given: ExecuteIn) -> ScrubbedOut:
 SCRUBS_VERBS = (
     Verb(
         "memory_scrub_plan",
-        "Show what a scrub would remove for good: one scope of one tier, or one conversation. It removes nothing. Use "
+        "Show what emptying one level of memory, or one conversation, would remove for good. It removes nothing. Use "
         "it only when the person asks what would be removed; to take out a single entry, use memory_forget.",
         Capability.SCRUB_PLAN,
         "POST",

@@ -82,7 +82,7 @@ def end(call: Call, given: ConversationIn) -> EndedOut:
 
 
 class ScopeIn(VerbInput):
-    name: str = Field(description="A tier, or the event that ends it, such as session or session_end.")
+    name: str = Field(description="The level of memory, or the event that ends it, such as session or session_end.")
 
 
 def end_scope(call: Call, given: ScopeIn) -> ScopesEndedOut:
@@ -181,7 +181,7 @@ CONVERSATIONS_VERBS = (
     Verb(
         "conversation_end",
         "End a conversation. A summary of what was remembered stays in its channel. Its own notes and entries go, "
-        "except those that the spec carries into the next tier: put what should last into a lasting tier first.",
+        "except those that the settings carry on: store what should last in the workspace first.",
         Capability.CONVERSATIONS,
         "POST",
         f"{_CONVERSATIONS}/{{id}}/end",
@@ -192,7 +192,7 @@ CONVERSATIONS_VERBS = (
     ),
     Verb(
         "scope_end",
-        "End the bound scope of a tier, such as a session: what the spec keeps goes to the next tier, the rest is "
+        "End what a level of memory is bound to, such as a session: what the settings keep moves on, the rest is "
         "cleared, open conversations inside end first, and later writes are refused.",
         Capability.CONVERSATIONS,
         "POST",
@@ -295,6 +295,9 @@ class TranscriptOut(VerbOutput):
     observed: int
     how: str
     detail: str
+    learned: dict[str, int] | None = Field(
+        None, description="Entries that it led to, by what became of them: kept, held, retired. Given by the list."
+    )
 
 
 class TranscriptsOut(PageOut):
@@ -325,7 +328,35 @@ class TranscriptsIn(VerbInput):
 def transcripts(call: Call, given: TranscriptsIn) -> TranscriptsOut:
     page = call.workspace.transcripts(progress=given.progress, limit=given.limit + 1, after=given.after)
     more = page[given.limit - 1].id if len(page) > given.limit else None
-    return TranscriptsOut(transcripts=[TranscriptOut.of(one) for one in page[: given.limit]], next=more)
+    known = call.workspace.learned_in(page[: given.limit])
+    listed = [TranscriptOut.of(one).model_copy(update={"learned": known[one.id]}) for one in page[: given.limit]]
+    return TranscriptsOut(transcripts=listed, next=more)
+
+
+class SentenceOut(VerbOutput):
+    """A sentence of a message that was looked at: kept, held, merged, retired or discarded, and why."""
+
+    message: str
+    start: int
+    end: int
+    became: str
+    reason: str
+    entry: str = Field(description="Id of the entry; empty if it was discarded.")
+    content: str
+    state: str
+    tier: str
+
+
+class LearnedOut(VerbOutput):
+    sentences: list[SentenceOut]
+
+
+class TranscriptIn(VerbInput):
+    id: str = Field(description="Id of a transcript.")
+
+
+def learned(call: Call, given: TranscriptIn) -> LearnedOut:
+    return LearnedOut.of({"sentences": call.workspace.learned(given.id)})
 
 
 class SaidIn(VerbInput):
@@ -363,6 +394,18 @@ TRANSCRIPTS_VERBS = (
         SaidIn,
         TranscriptSaidOut,
         said,
+        owner_only=True,
+        tool=False,
+    ),
+    Verb(
+        "transcript_learned",
+        "Show what became of the sentences of a recorded session: kept, held, merged, retired or discarded, and why.",
+        Capability.READ,
+        "GET",
+        f"{_TRANSCRIPTS}/{{id}}/learned",
+        TranscriptIn,
+        LearnedOut,
+        learned,
         owner_only=True,
         tool=False,
     ),

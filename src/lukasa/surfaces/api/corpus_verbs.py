@@ -333,6 +333,7 @@ VERBS = (
         CorpusSearchIn,
         PassagesOut,
         search,
+        everyday=("query", "limit", "documents"),
         session=SessionTool.of(CorpusSearchIn, search_in_session, "query", "limit", "documents"),
     ),
     Verb(
@@ -345,6 +346,7 @@ VERBS = (
         CorpusReadIn,
         StretchOut,
         read,
+        everyday=("document", "passage", "section", "page", "line", "start"),
         session=SessionTool.of(
             CorpusReadIn, read_in_session, "document", "passage", "section", "page", "line", "start"
         ),

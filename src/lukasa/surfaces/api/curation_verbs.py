@@ -281,7 +281,9 @@ def take_back(call: Call, given: DecideIn) -> UndoneOut:
 class SettleIn(DecideIn):
     id: str = Field(description="Id of one of two entries that wait for a decision.")
     other: str = Field(description="Id of the other one.")
-    keep: Literal["old", "new", "both"] = Field(description="Which one holds: the earlier, the later, or both.")
+    keep: Literal["old", "new", "both", "open"] = Field(
+        description="Which one holds: the earlier, the later, or both. `open` takes a decision for both back."
+    )
 
 
 def settle(call: Call, given: SettleIn) -> DecidedOut:
@@ -295,7 +297,7 @@ def _said(given: DecideIn) -> dict[str, str]:
 REVIEW_VERBS = (
     Verb(
         "review_list",
-        "Show what waits for the owner's decision: held entries and proposed changes of the curated page, which reads "
+        "Show what waits for the owner's decision: entries and changes of the main page that wait, which reads "
         "do not find until the owner approves them, pairs of entries of which the later one may replace the earlier "
         "one, entries that rest on something which changed or was withdrawn, and changes submitted to documents. Tell "
         "the owner about them; do not act on them.",

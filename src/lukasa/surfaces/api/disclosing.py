@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -12,42 +13,47 @@ from lukasa.service.retrieval import disclosing
 from lukasa.surfaces.api.shapes import ContextOut, EntryOut, HitOut, NamedOut
 from lukasa.surfaces.api.verb import Call, Verb, VerbInput, VerbOutput
 
+Said = Callable[[Any], str]
 
-def disclose_output(call: Call, verb: Verb, given: VerbInput, output: VerbOutput, text: str) -> None:
+
+def _as_json(value: BaseModel) -> str:
+    return value.model_dump_json(exclude_none=True)
+
+
+def disclose_output(
+    call: Call, verb: Verb, given: VerbInput, output: VerbOutput, text: str, said: Said = _as_json
+) -> None:
     """Note the answer of a verb that reads, sent as this text. A context notes itself, where it is composed.
 
-    An answer to a change repeats what the caller has just said, and so counts for nothing.
+    An answer to a change repeats what the caller has just said, and so counts for nothing. `said` returns the text of
+    one entry, hit or page in the answer.
     """
     if verb.mutates or call.entered is None or isinstance(output, ContextOut):
         return
     if call.entered.ctx.origin.surface == disclosing.PAGE:  # before anything is measured
         return
-    shown = list(_shown(output))
+    shown = list(_shown(output, lambda one: estimate_tokens(said(one))))
     if shown:
         named = {key: value for key in ("channel", "conversation") if (value := getattr(given, key, None))}
         disclosing.disclose(call.at(**named).ctx, verb.name, estimate_tokens(text), shown)
 
 
-def _shown(value: object) -> Iterator[tuple[str, Shown]]:
+def _shown(value: object, cost: Callable[[Any], int]) -> Iterator[tuple[str, Shown]]:
     """Yield the entries and pages of an answer, each with its tier. What a hit says around its entry belongs to it."""
     match value:
         case HitOut():
-            under = [(one, _tokens(one)) for one in value.earlier]
-            own = _tokens(value) - sum(tokens for _, tokens in under)
+            under = [(one, cost(one)) for one in value.earlier]
+            own = max(0, cost(value) - sum(tokens for _, tokens in under))
             yield value.entry.tier, Shown(value.entry.id, value.entry.version, own)
             for one, tokens in under:
                 yield value.entry.tier, Shown(one.id, one.version, tokens)
         case EntryOut():
-            yield value.tier, Shown(value.id, value.version, _tokens(value))
+            yield value.tier, Shown(value.id, value.version, cost(value))
         case NamedOut():
-            yield value.tier, Shown(value.name, value.version, _tokens(value), page=True)
+            yield value.tier, Shown(value.name, value.version, cost(value), page=True)
         case BaseModel():
             for name in type(value).model_fields:
-                yield from _shown(getattr(value, name))
+                yield from _shown(getattr(value, name), cost)
         case list():
             for one in value:
-                yield from _shown(one)
-
-
-def _tokens(value: BaseModel) -> int:
-    return estimate_tokens(value.model_dump_json(exclude_none=True))
+                yield from _shown(one, cost)

@@ -76,6 +76,9 @@ class ReceiptOut(VerbOutput):
     swept: bool
     unreachable: list[str]
     operator: str
+    unconfirmed: list[str] = Field(
+        default=[], description="Machines of a sync that have not said yet that they erased it too."
+    )
 
 
 class ReceiptsOut(VerbOutput):

@@ -20,6 +20,7 @@ from lukasa.surfaces.api.shapes import (
     ContextOut,
     EntriesOut,
     EntryOut,
+    GatheredOut,
     GroundsOut,
     HistoryOut,
     LedgerOut,
@@ -34,7 +35,7 @@ from lukasa.surfaces.api.verb import Call, Moment, SessionTool, Verb, VerbInput,
 
 _WORKSPACE = "/workspaces/{workspace}"
 _ENTRIES = f"{_WORKSPACE}/entries"
-_TIER = "Tier of memory, such as workspace; the default tier of the workspace if left out."
+_TIER = "Level of memory, such as workspace or account; the usual one if left out."
 _CHANNEL = "Channel to work in, by name or id."
 _CONVERSATION = "Conversation to work in, by ref code or id."
 
@@ -45,7 +46,7 @@ LifetimeName = Annotated[str, Field(json_schema_extra={"enum": [str(lifetime) fo
 
 class QuestionIn(VerbInput):
     query: str = Field(description="Your question, as you would ask a person; empty for the most relevant entries.")
-    tiers: list[str] = Field(default=[], description="Only these tiers; all tiers within reach if left out.")
+    tiers: list[str] = Field(default=[], description="Only these levels of memory, such as workspace; all if left out.")
     channel: str | None = Field(None, description="Channel to search as well, by name or id.")
     conversation: str | None = Field(None, description="Conversation to search as well, by ref code or id.")
     profile: str = Field("auto", description="auto, lean, balanced or deep: how much to search for.")
@@ -54,7 +55,9 @@ class QuestionIn(VerbInput):
     category: str | None = Field(None, description="Only entries of this category.")
     tags: list[str] = Field(default=[], description="Only entries that have all of these.")
     source: str | None = Field(None, description="Only entries learned from this source.")
-    curator: str | None = Field(None, description="Only entries written by agent, author or import.")
+    curator: str | None = Field(
+        None, description="Only entries that an agent, the author or an import wrote: agent, author, import."
+    )
     state: str | None = Field(None, description="Only entries in this state.")
     since: Moment | None = Field(None, description="Only entries written at or after this time.")
     until: Moment | None = Field(None, description="Only entries written before this time.")
@@ -83,11 +86,24 @@ class QuestionIn(VerbInput):
 class ReadIn(QuestionIn):
     count: bool = Field(True, description="Count this read as a use of its hits, which then fade more slowly.")
     discoveries: bool = Field(False, description="Also passages of discovered web pages, which nobody has checked.")
+    order: Literal["match", "time"] = Field("match", description="Best first, or in the order of time.")
 
 
 def read(call: Call, given: ReadIn) -> RecallOut:
     here = call.at(given.channel, given.conversation)
-    return RecallOut.of(here.read(given.query, count=given.count, discoveries=given.discoveries, **given.options()))
+    about, order = given.discoveries, given.order
+    return RecallOut.of(here.read(given.query, count=given.count, discoveries=about, order=order, **given.options()))
+
+
+class GatherIn(QuestionIn):
+    budget: int = Field(2_000, ge=1, le=100_000, description="At most this many tokens of memory.")
+    by: Literal["day", "month", "source", "tier"] | None = Field(None, description="How to group; by time if left out.")
+
+
+def gather(call: Call, given: GatherIn) -> GatheredOut:
+    here = call.at(given.channel, given.conversation)
+    options = {name: value for name, value in given.options().items() if name != "profile"}
+    return GatheredOut.of(here.gather(given.query, budget=given.budget, by=given.by, **options))
 
 
 class WhyIn(QuestionIn):
@@ -101,7 +117,7 @@ def why(call: Call, given: WhyIn) -> TraceOut:
 
 class ContextIn(VerbInput):
     query: str = Field("", description="The task at hand; if empty, only what always holds.")
-    tiers: list[str] = Field(default=[], description="Only these tiers; all tiers within reach if left out.")
+    tiers: list[str] = Field(default=[], description="Only these levels of memory, such as workspace; all if left out.")
     channel: str | None = Field(None, description="Channel to search as well, by name or id.")
     conversation: str | None = Field(None, description="Conversation to search as well, by ref code or id.")
     budget: int | None = Field(None, ge=1, le=1_000_000, description="At most this many tokens.")
@@ -181,15 +197,19 @@ class ListIn(VerbInput):
     tier: str | None = Field(None, description=_TIER)
     channel: str | None = Field(None, description=_CHANNEL)
     conversation: str | None = Field(None, description=_CONVERSATION)
-    state: str | None = Field(None, description="active, held, stale, forgotten, superseded, archived, …")
+    state: str | None = Field(
+        None, description="active, held (waits for a person), stale, forgotten, superseded, archived, …"
+    )
     kind: KindName | None = Field(None, description="Only semantic, episodic or procedural entries.")
     category: str | None = Field(None, description="Only entries of this category.")
     tag: str | None = Field(None, description="Only entries with this tag.")
     source: str | None = Field(None, description="Only entries learned from this source.")
-    curator: str | None = Field(None, description="Only entries written by agent, author or import.")
+    curator: str | None = Field(
+        None, description="Only entries that an agent, the author or an import wrote: agent, author, import."
+    )
     since: Moment | None = Field(None, description="Only entries written at or after this time.")
     until: Moment | None = Field(None, description="Only entries written before this time.")
-    everything: bool = Field(False, description="Also held and retired entries.")
+    everything: bool = Field(False, description="Also entries that wait for a person, and retired ones.")
     q: str | None = Field(None, description="Only entries that match these words, best first, in one page.")
     limit: int = Field(50, ge=1, le=500, description="At most this many entries.")
     after: str | None = Field(None, description="`next` of the page before.")
@@ -398,6 +418,7 @@ VERBS = (
         put,
         mutates=True,
         status=201,
+        everyday=("content", "kind", "tags", "importance", "corrects"),
         session=SessionTool.of(
             PutIn, session_answers.put, "content", "tier", *_ABOUT, "corrects", "private", "cites", said_by=_SPEAKER
         ),
@@ -427,7 +448,20 @@ VERBS = (
         ReadIn,
         RecallOut,
         read,
+        everyday=("query", "limit", "kind", "since", "until", "as_of"),
         session=SessionTool.of(ReadIn, session_answers.read, "query", tier=_ONE_TIER, limit=_FEW),
+    ),
+    Verb(
+        "memory_gather",
+        "Collect all that memory holds about something: every member of a set, what happened in which order, or "
+        "the material for a summary. Answers in groups by time, within a budget of tokens. For one fact use "
+        "memory_read.",
+        Capability.READ,
+        "POST",
+        f"{_WORKSPACE}/gather",
+        GatherIn,
+        GatheredOut,
+        gather,
     ),
     Verb(
         "memory_why",
@@ -442,19 +476,21 @@ VERBS = (
     ),
     Verb(
         "memory_context",
-        "Get the document to start from: the author's pages, rules that always hold, and what each tier knows about "
-        "the task at hand, within a budget of tokens. Call it once at the beginning of a piece of work.",
+        "Get what to start from: the author's pages, rules that always hold, and what memory knows about the task at "
+        "hand. Call it once, when a piece of work begins and nothing from memory is in front of you yet. Later, and "
+        "for a question, call memory_read.",
         Capability.READ,
         "POST",
         f"{_WORKSPACE}/context",
         ContextIn,
         ContextOut,
         context,
+        everyday=("query", "budget"),
     ),
     Verb(
         "memory_list",
-        "List the entries of a tier, newest first, by state, kind, category, source or time. To answer a question use "
-        "memory_read, which finds the best matches; use this to look through a tier.",
+        "List the entries of one level of memory, newest first, by state, kind, category, source or time. To answer a "
+        "question use memory_read, which finds the best matches.",
         Capability.READ,
         "GET",
         _ENTRIES,
@@ -471,6 +507,7 @@ VERBS = (
         GetIn,
         EntryOut,
         get,
+        everyday=("id",),
     ),
     Verb(
         "memory_update",
@@ -485,13 +522,14 @@ VERBS = (
         update,
         mutates=True,
         version_of=version,
+        everyday=("id", "content", "importance", "tags"),
         session=SessionTool.of(UpdateIn, session_answers.update, "id", "content", *_ABOUT),
     ),
     Verb(
         "memory_corroborate",
         "Say that you checked an entry against the world or its document: confirmed if it still holds, failed if not. "
-        "A confirmation renews it; enough independent ones make an observed event a fact, and let in a claim that was "
-        "held for them. Failed checks in a row archive a fact. Only call it after you have looked.",
+        "A confirmation renews it; enough independent ones make an observed event a fact, and let in a claim that "
+        "waited for them. Failed checks in a row archive a fact. Only call it after you have looked.",
         Capability.WRITE,
         "POST",
         f"{_ENTRIES}/{{id}}/corroborate",
@@ -535,6 +573,7 @@ VERBS = (
         WrittenOut,
         forget,
         mutates=True,
+        everyday=("id", "reason"),
         session=SessionTool.of(ReasonIn, session_answers.forget, "id", "reason"),
     ),
     Verb(

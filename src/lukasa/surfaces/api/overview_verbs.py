@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import date, datetime, timedelta
 
 from pydantic import Field
@@ -244,7 +244,7 @@ NUMBERS_VERBS = (
     ),
     Verb(
         "workspace_stats",
-        "Show statistics: entries by tier, state and source, events, background work and its costs.",
+        "Show statistics: entries by level of memory, state and source, events, background work and its costs.",
         Capability.STATS,
         "GET",
         f"{_WORKSPACE}/stats",
@@ -392,12 +392,22 @@ def _growth(call: Call, given: ChartIn) -> str:
 
 def _daily(call: Call, given: ChartIn) -> str:
     found = {t.day: t for t in stats.days(_whole(call), _since(call, given))}
-    if not found:
-        return rendering.daily([])
-    first, last = date.fromisoformat(min(found)), date.fromisoformat(max(found))
-    days = [first + timedelta(days=n) for n in range((last - first).days + 1)]
-    counted = [(day, found.get(day.isoformat())) for day in days]
+    counted = [(day, found.get(day.isoformat())) for day in _days(call, given, found)]
     return rendering.daily([(day, t.count if t else 0, t.failures if t else 0) for day, t in counted])
+
+
+_EVERY_DAY = 60  # of at most so many days, each has a place in a chart, also before the first one with a value
+
+
+def _days(call: Call, given: ChartIn, found: Iterable[str]) -> list[date]:
+    """Return the days of a chart: those that were asked for, or of many those from the first to the last value."""
+    if not (known := sorted(found)):
+        return []
+    first, last = date.fromisoformat(known[0]), date.fromisoformat(known[-1])
+    if given.days <= _EVERY_DAY:
+        last = max(last, call.workspace.ctx.now.date())
+        first = min(first, last - timedelta(days=given.days - 1))
+    return [first + timedelta(days=n) for n in range((last - first).days + 1)]
 
 
 def _durations(call: Call, given: ChartIn) -> str:
@@ -406,11 +416,7 @@ def _durations(call: Call, given: ChartIn) -> str:
 
 def _tokens(call: Call, given: ChartIn) -> str:
     use = call.overseen(Capability.STATS).token_use(call.workspace.ctx.now - timedelta(days=given.days))
-    if not use.by_day:
-        return rendering.tokens([])
-    first, last = date.fromisoformat(min(use.by_day)), date.fromisoformat(max(use.by_day))
-    days = [first + timedelta(days=n) for n in range((last - first).days + 1)]
-    return rendering.tokens([(day, use.by_day.get(day.isoformat(), 0)) for day in days])
+    return rendering.tokens([(day, use.by_day.get(day.isoformat(), 0)) for day in _days(call, given, use.by_day)])
 
 
 def _whole(call: Call) -> CallContext:

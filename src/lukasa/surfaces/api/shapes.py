@@ -179,8 +179,9 @@ class HitOut(VerbOutput):
     part: str | None = Field(
         None, description="Characters of the text that are given, such as 2101-2700/7012; memory_get gives all."
     )
+    because: str = Field("", description="Why it was found, in one sentence.")
     score: ScoreOut
-    matched: list[dict[str, Any]]
+    matched: list[dict[str, Any]] = Field(description="What each signal gave; `percent` adds up to 100.")
     access: AccessOut | None = None
     provenance: list[dict[str, Any]]
     withdrawn: list[WithdrawnOut] = Field(description="What it was concluded from and no longer stands; check it.")
@@ -207,8 +208,32 @@ class RecallOut(VerbOutput):
     query: str
     profile: str
     hits: list[HitOut]
+    confidence: float | None = Field(None, description="Estimate, 0 to 1, that one of the first hits answers.")
+    nothing_found: bool = Field(False, description="No memory seems to answer: what is nearest is given.")
     notes: list[str]
     discoveries: list[FoundPassageOut] = Field(default=[], description="If they were asked for.")
+
+
+class GatheringOut(VerbOutput):
+    """Hits of one day, month, source or tier, in the order of time."""
+
+    title: str
+    since: datetime
+    until: datetime
+    hits: list[HitOut]
+
+
+class GatheredOut(VerbOutput):
+    """All that belongs to a question, in groups and in the order of time."""
+
+    query: str
+    wanted: str = Field(description="How the question was understood: set, sequence, summary; empty: one answer.")
+    groups: list[GatheringOut]
+    tokens: int
+    budget: int
+    beyond: int = Field(description="Related hits that the budget had no room for.")
+    confidence: float | None = Field(None, description="Estimate, 0 to 1, that one of the best hits answers.")
+    notes: list[str]
 
 
 class VerdictOut(VerbOutput):

@@ -9,10 +9,14 @@ from lukasa.surfaces.api import (
     curation_verbs,
     discovery_verbs,
     erase_verbs,
+    home_verbs,
+    looking_verbs,
     memory_verbs,
     overview_verbs,
     past_verbs,
+    settings_verbs,
     submission_verbs,
+    sync_verbs,
     workspace_verbs,
 )
 from lukasa.surfaces.api.verb import Verb
@@ -25,9 +29,13 @@ VERBS: tuple[Verb, ...] = (
     *discovery_verbs.VERBS,
     *conversation_verbs.VERBS,
     *overview_verbs.VERBS,
+    *home_verbs.VERBS,
+    *looking_verbs.VERBS,
     *admin_verbs.VERBS,
     *past_verbs.VERBS,
     *workspace_verbs.VERBS,
     *erase_verbs.VERBS,
+    *settings_verbs.VERBS,
+    *sync_verbs.VERBS,
 )
 BY_NAME = {verb.name: verb for verb in VERBS}

@@ -195,6 +195,7 @@ class Verb(Struct, frozen=True):
     status: int = 200
     version_of: Callable[[Call, Any], int] | None = None
     tool: bool = True  # offered to MCP clients as a tool
+    everyday: tuple[str, ...] = ()  # fields of the tool that every MCP client lists; without any, `more` leads to it
     session: SessionTool | None = None  # offered to the agent of a LangGraph session as well, in this form
     keyed: bool = True  # takes an idempotency key; False where the answer is a secret, which is stored nowhere
 

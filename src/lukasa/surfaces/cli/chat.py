@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lukasa.model.errors import InvalidInput, NotFound, Refused
+from lukasa.model.errors import ChatError, InvalidInput, NotFound, Refused
 from lukasa.service import sessions
 from lukasa.service.sessions import distill
 from lukasa.service.sessions.session import Persisted
@@ -115,6 +115,7 @@ class Dialogue:
         self._stack = ExitStack()
         self._loading: Future[Any] = self._stack.enter_context(ThreadPoolExecutor(1)).submit(import_module, GRAPH)
         self._agent: Agent | None = None
+        self._unfinished: str | None = None  # why the summary could not be written
 
     def __enter__(self) -> Dialogue:
         return self
@@ -247,7 +248,14 @@ class Dialogue:
             agent.leave()
             self._print([line(dim(f"  still open: `lukasa chat --resume {ref}`"))])
             return None
-        done = agent.end()
+        try:
+            done = agent.end()
+        except ChatError as error:
+            # The messages were answered. The next call sees that nobody leads this conversation, and finishes it.
+            self._unfinished = error.message
+            self._print([line(warn("the summary is not written yet: "), brief(error.message))])
+            self._print([line(dim(f"  nothing is lost: the next `lukasa chat` finishes conversation {ref}"))])
+            return None
         self._print(_ended(done))
         return done
 
@@ -260,6 +268,7 @@ class Dialogue:
             "tool_calls": last.get("tool_calls", []),
             "turns": turns,
             "persisted": _persisted(done) if done is not None else None,
+            "unfinished": self._unfinished,
         }
 
     def _print(self, lines: Lines) -> None:

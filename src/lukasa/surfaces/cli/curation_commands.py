@@ -460,17 +460,18 @@ def list_waiting(cli: Invocation) -> None:
     """List the entries that need a decision, the most faded first."""
     found = cli.workspace().dispositions()
     data = [{"relevance": w.relevance, "reads": w.reads, "entry": plain(w.entry)} for w in found]
-    cli.emit({"waiting": data}, _waiting(found))
+    cli.emit({"waiting": data}, _waiting(cli, found))
 
 
-def _waiting(found: Sequence[Waiting]) -> Iterator[Line]:
+def _waiting(cli: Invocation, found: Sequence[Waiting]) -> Iterator[Line]:
     if not found:
         yield line("No entry needs a decision.")
         yield line(dim("  entries are listed here if their spec's lifecycle is `dispose`; `lukasa spec show` shows it"))
         return
     rows = ((w.id, f"{w.relevance:.3f}", f"{w.entry.created_at:%Y-%m-%d}", lines.listed(w.entry, 70)) for w in found)
     yield from table(("id", "relevance", "written", "text"), rows)
-    yield line(dim("  `lukasa disposition promote|exempt|archive ID` decides"))
+    example = cli.again(f"disposition archive {found[0].id}")
+    yield line(dim(f"  `{example}` decides about the first one; `promote` and `exempt` keep an entry"))
 
 
 def _dispose(cli: Invocation, id: str, how: str, reason: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import Enum, IntEnum
 from functools import singledispatch
@@ -10,15 +10,18 @@ from os import PathLike, fspath
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import fields
+from msgspec.structs import fields, replace
 
 from lukasa.model.citation import CitedNow
 from lukasa.model.conversation import WorkspaceInfo
 from lukasa.model.entry import Access, Entry, Scope
 from lukasa.read.context import Context
+from lukasa.read.fuse import Contribution
 from lukasa.read.rank import Earlier, Hit, Score
+from lukasa.read.reasons import shares
 from lukasa.service.citations.verifying import EntryCitations
 from lukasa.service.entries.put import Written
+from lukasa.service.retrieval.gather import Gathered
 from lukasa.service.retrieval.read import Recall
 from lukasa.storage.operations import Verdict
 
@@ -82,13 +85,19 @@ def _(value: Hit) -> Any:
     return {
         "entry": plain(value.entry),
         "score": plain(value.score),
-        "matched": plain(value.score.match.contributions),
+        "matched": _shared(value.score.match.contributions),
         "access": plain(value.access),
         "provenance": plain(value.provenance),
         "withdrawn": plain(value.withdrawn),
         "earlier": plain(value.earlier),
         **({"citations": plain(value.citations)} if value.citations else {}),
     }
+
+
+def _shared(contributions: Sequence[Contribution]) -> list[Any]:
+    """Return the signals of a hit, each with its percent of all that spoke for it."""
+    percents = shares(contributions)
+    return [plain(one) | {"percent": percents.get(one.signal, 0)} for one in contributions]
 
 
 @plain.register
@@ -135,10 +144,26 @@ def _(value: Recall) -> Any:
         "query": value.query,
         "asked": value.asked,
         "profile": value.profile,
-        "hits": [plain(hit) | {"excerpt": _excerpt(value, hit)} for hit in value.hits],
+        "hits": [plain(hit) | {"excerpt": _excerpt(value, hit), "because": value.because(hit)} for hit in value.hits],
+        "confidence": value.confidence,
+        "nothing_found": value.nothing_found,
         "notes": plain(value.notes),
         "discoveries": [plain(passage) | {"place": passage.place} for passage in value.discoveries],
     }
+
+
+@plain.register
+def _(value: Gathered) -> Any:
+    groups = [
+        {
+            "title": group.title,
+            "since": plain(group.since),
+            "until": plain(group.until),
+            "hits": [plain(hit) | {"because": value.because(hit)} for hit in group.hits],
+        }
+        for group in value.groups
+    ]
+    return _fields(replace(value, groups=())) | {"groups": groups}
 
 
 def _excerpt(value: Recall, hit: Hit) -> str | None:
@@ -169,7 +194,7 @@ def _(value: Context) -> Any:
         "document": plain(value.document),
         "tokens": value.tokens,
         "budget": value.budget,
-        "matched": {id: plain(hit.score.match.contributions) for id, hit in value.hits.items()},
+        "matched": {id: _shared(hit.score.match.contributions) for id, hit in value.hits.items()},
         "evicted": plain(value.evicted),
         "notes": plain(value.notes),
     }

@@ -139,3 +139,5 @@ def _receipt(one: Receipt) -> Iterator[Line]:
         yield line(dim("  shown to "), f"{told['principal']}@{told['surface']}, {told['times']} times")
     for place in one.unreachable:
         yield line(dim("  not reached: "), place)
+    for machine in one.unconfirmed:
+        yield line(dim("  not confirmed: "), f"{machine} has not synced since")

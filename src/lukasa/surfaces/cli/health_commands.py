@@ -394,7 +394,7 @@ def scrub_plan(cli: Invocation, tier: str | None, mode: str | None, thread: str 
     _require_one(tier, mode, thread)
     world = cli.workspace()
     shown = world.purge_plan(thread) if thread is not None else world.scrub_plan(tier or "", mode=mode or "full")
-    cli.emit(_manifest_data(shown), _manifest(shown, tier, mode, thread))
+    cli.emit(_manifest_data(shown), _manifest(cli, shown, tier, mode, thread))
 
 
 @scrub.command(
@@ -458,7 +458,9 @@ def _manifest_data(shown: Manifest) -> dict[str, Any]:
     return {**plain(shown), "counts": shown.counts}
 
 
-def _manifest(shown: Manifest, tier: str | None, mode: str | None, thread: str | None) -> Iterator[Line]:
+def _manifest(
+    cli: Invocation, shown: Manifest, tier: str | None, mode: str | None, thread: str | None
+) -> Iterator[Line]:
     where = ", ".join(f"{key} {value}" for key, value in shown.scope.items())
     yield line(title("would be removed"), dim(f"  {shown.mode}: {where}"))
     for part in shown.lines:
@@ -473,4 +475,5 @@ def _manifest(shown: Manifest, tier: str | None, mode: str | None, thread: str |
         yield line(dim("  such as "), ", ".join(shown.sample[:3]))
     what = f"--thread {thread}" if thread is not None else f"--tier {tier}" + (f" --mode {mode}" if mode else "")
     yield line(dim(f"  digest {shown.digest}"))
-    yield line(dim(f"  `lukasa scrub execute {what} --confirm {shown.digest[:SHORTEST]}` does it; there is no undo"))
+    command = cli.again(f"scrub execute {what} --confirm {shown.digest[:SHORTEST]}")
+    yield line(dim(f"  `{command}` does it; there is no undo"))

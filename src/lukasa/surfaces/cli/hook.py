@@ -20,16 +20,18 @@ from lukasa.ports import INSIDE
 from lukasa.service.workspace import Workspace
 from lukasa.surfaces.cli.options import Choices, CliCommand, CliGroup, uncollected
 from lukasa.surfaces.cli.output import describe, encode, safe
-from lukasa.surfaces.hooks import claude_code_hooks as claude_code
+from lukasa.surfaces.hooks import hosts
 from lukasa.surfaces.hooks.harness import MOST_BYTES, HarnessEvent, HookResult, project, read_event
-from lukasa.surfaces.hooks.harness_sessions import HookSession, bind, open_session
+from lukasa.surfaces.hooks.harness_sessions import HookSession, bind, open_session, unended
 
-FORMATS = (claude_code.NAME, "text")
+FORMATS = (*hosts.HOSTS, "text")
 # The module of each hook. Only one is imported, because every prompt waits for it.
 _HOMES = {
     "session-start": "injection",
     "prompt": "injection",
     "tool-failure": "injection",
+    "subagent-start": "injection",
+    "stop": "session_end",
     "pre-compact": "session_end",
     "session-end": "session_end",
 }
@@ -61,7 +63,9 @@ class _Hooks(_Unblocking, CliGroup):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            raise click.ClickException(error.format_message()) from error
+            # An event of a newer host, or of newer settings: it is reported, and it is no failure of the session.
+            click.echo(f"lukasa hook: {safe(error.format_message())}", err=True)
+            ctx.exit(0)
 
 
 @click.group(cls=_Hooks, examples=("lukasa install claude-code", "lukasa hook session-start < event.json"))
@@ -79,7 +83,7 @@ def _moment(name: str) -> Callable[[Callable[..., None]], click.Command]:
             type=click.Choice(FORMATS),
             default=FORMATS[0],
             show_default=True,
-            help="Print Claude Code's JSON, or the plain text for other harnesses.",
+            help="The program that calls the hook, whose JSON it prints; or plain text for any other.",
         )
         return hook.command(name, examples=(f"lukasa hook {name} --format text < event.json",))(form(f))
 
@@ -90,7 +94,8 @@ def _moment(name: str) -> Callable[[Callable[..., None]], click.Command]:
 def session_start(form: str) -> None:
     """Start a session: print the named pages, the standing rules and the most relevant entries.
 
-    The session gets a conversation of its own; a resumed session gets the same one.
+    The session gets a conversation of its own; a resumed session gets the same one. If an earlier session of the
+    workspace ended without its end event, as in a crash, a background worker observes it.
     """
     _run("session-start", form)
 
@@ -105,6 +110,21 @@ def prompt(form: str) -> None:
 def tool_failure(form: str) -> None:
     """Print entries about a tool call that failed."""
     _run("tool-failure", form)
+
+
+@_moment("subagent-start")
+def subagent_start(form: str) -> None:
+    """Start a subagent: print what a session gets at its start, because a subagent has seen nothing of it."""
+    _run("subagent-start", form)
+
+
+@_moment("stop")
+def stop(form: str) -> None:
+    """Note where the transcript of a session is, when the agent has answered. Prints nothing.
+
+    If the session then ends without a word, as in a crash, the next start observes it.
+    """
+    _run("stop", form)
 
 
 @_moment("pre-compact")
@@ -169,12 +189,15 @@ def _answer(moment: str, form: str, choices: Choices) -> str:
         if moment == "session-start" and not choices.workspace:
             _say_why_apart(memory, project(event.cwd, os.environ))
         result: HookResult = _load(moment, moment)(session, event)
+        left = unended(session) if moment == "session-start" else []
+        queued = result.queued or (bool(left) and _load("session-end", "observe_left")(session, left))
         data = _data(session, event, result) if choices.json else None
-    if result.queued and os.environ.get("LUKASA_WORKER") != "off":
+    if queued and os.environ.get("LUKASA_WORKER") != "off":
         _load(moment, "start_worker")(_environment(choices))
     if data is not None:
         return encode(data) + "\n"
-    return claude_code.answer(moment, event.name, result.text) if form == claude_code.NAME else result.text
+    host = hosts.HOSTS.get(form)
+    return result.text if host is None else hosts.answer(host, moment, event.name, result.text)
 
 
 def _load(moment: str, name: str) -> Callable[..., Any]:
@@ -200,7 +223,7 @@ def _workspace(memory: Lukasa, event: HarnessEvent, form: str, choices: Choices)
     workspace = memory.workspace(choices.workspace) if choices.workspace else memory.project_workspace(folder)
     if choices.scope:
         workspace = workspace.at(**choices.scope)
-    return workspace.acting(agent=choices.agent or (form if form == claude_code.NAME else "agent"))
+    return workspace.acting(agent=choices.agent or (form if form in hosts.HOSTS else "agent"))
 
 
 def _say_why_apart(memory: Lukasa, folder: str) -> None:

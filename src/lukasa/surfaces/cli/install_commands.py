@@ -1,32 +1,26 @@
-"""The command `install`: write Lukasa into a harness's settings, and remove it again."""
+"""The command `install`: connect Lukasa with a host, show what is connected, and disconnect it again."""
 
 from __future__ import annotations
 
 import difflib
-import json
 import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 from click.core import ParameterSource
 from msgspec import Struct
-from platformdirs import user_config_path
 
 from lukasa.model import database_url
 from lukasa.model.errors import InvalidInput
 from lukasa.surfaces.cli.options import Choices, CliGroup
-from lukasa.surfaces.cli.output import Line, dim, encode, good, line, warn, write
-from lukasa.surfaces.hooks import claude_code_hooks as claude_code
-from lukasa.surfaces.hooks import settings_file
+from lukasa.surfaces.cli.output import Line, dim, encode, good, line, table, warn, write
+from lukasa.surfaces.hooks import hosts, settings_file
 from lukasa.surfaces.hooks.settings_file import SettingsFile
-from lukasa.surfaces.mcp import clients
-
-SCOPES = {"user": "settings.json", "project": "settings.json", "local": "settings.local.json"}
+from lukasa.surfaces.hooks.targets import TARGETS, FileChange, Target, Wanted, merged
 
 OBSERVER = "command:claude"
 OFFER = (
@@ -36,15 +30,61 @@ OFFER = (
 )
 
 
-@click.group(cls=CliGroup, examples=("lukasa install claude-code", "lukasa install claude-desktop --undo"))
-def install() -> None:
-    """Write Lukasa into a harness's settings, or remove it."""
+@click.group(
+    cls=CliGroup,
+    invoke_without_command=True,
+    examples=("lukasa install --list", "lukasa install claude-code", "lukasa install cursor --undo"),
+)
+@click.option("--list", "listed", is_flag=True, help="Show which hosts are on this machine, and which are connected.")
+@click.pass_context
+def install(ctx: click.Context, listed: bool) -> None:
+    """Connect Lukasa with a host such as Claude Code or Cursor, or disconnect it.
+
+    Each command shows the change of the host's settings, asks, and writes it. --undo takes it out again.
+    """
+    if ctx.invoked_subcommand is None:
+        if not listed:
+            click.echo(ctx.get_help())
+            return
+        choices = ctx.ensure_object(Choices)
+        found = [_state(target) for target in TARGETS.values()]
+        if choices.json:
+            click.echo(encode({"hosts": found}))
+        else:
+            write(_listed(found), no_color=choices.no_color)
+
+
+def _state(target: Target) -> dict[str, Any]:
+    """Return whether a host is here, and the files in which Lukasa is connected with it."""
+    connected, unreadable = [], []
+    for scope in target.scopes:
+        for change in target.files(scope, Wanted()):
+            try:
+                file = settings_file.read(change.path)
+                if change.take(file.text) != file.text:
+                    connected.append(str(file.path))
+            except InvalidInput as error:
+                unreadable.append(error.message)
+    return {
+        "host": target.name,
+        "found": target.found,
+        "connected": list(dict.fromkeys(connected)),
+        "unreadable": unreadable,
+    }
+
+
+def _listed(found: Sequence[dict[str, Any]]) -> Iterator[Line]:
+    def cells(one: dict[str, Any]) -> tuple[str, str, str]:
+        files = ", ".join([*one["connected"], *one["unreadable"]])
+        return one["host"], "yes" if one["found"] else "no", files or "no"
+
+    yield from table(("host", "found", "connected"), [cells(one) for one in found])
 
 
 def _write_options(f: Callable[..., None]) -> Callable[..., None]:
     """Add the options of every install command."""
     for option in (
-        click.option("--print", "only_show", is_flag=True, help="Show the change, and write nothing."),
+        click.option("--print", "--dry-run", "only_show", is_flag=True, help="Show the change, and write nothing."),
         click.option("--undo", is_flag=True, help="Remove what this command wrote, and nothing else."),
         click.option("--yes", is_flag=True, help="Write without asking."),
     ):
@@ -62,7 +102,7 @@ def _write_options(f: Callable[..., None]) -> Callable[..., None]:
 )
 @click.option(
     "--scope",
-    type=click.Choice(list(SCOPES)),
+    type=click.Choice(TARGETS["claude-code"].scopes),
     default="user",
     show_default=True,
     help="Whose settings: yours, this folder's for everybody, or this folder's for you.",
@@ -72,32 +112,22 @@ def _write_options(f: Callable[..., None]) -> Callable[..., None]:
 def install_claude_code(scope: str, as_server: bool, **how: bool) -> None:
     """Write the hooks into Claude Code's settings, after showing the change.
 
-    The hooks inject memory when a session starts, at each prompt, and after a failed tool call. With --mcp, Claude Code
-    gets tools to read and write memory instead, in the same workspace. Options such as --workspace or --embedder are
-    written into the settings.
+    The hooks inject memory when a session or a subagent starts, at each prompt, and after a failed tool call. With
+    --mcp, Claude Code gets tools to read and write memory instead, in the same workspace. Options such as --workspace
+    or --embedder are written into the settings.
 
     On a terminal the command also asks whether `claude -p` shall observe ended sessions, if there is a `claude`. The
     answer is no unless you say yes.
     """
     ctx = click.get_current_context()
     choices = ctx.ensure_object(Choices)
-    if as_server:
-        options = [*carried(ctx, choices), "mcp", "--project"]  # a named workspace takes precedence over --project
-        path, where = _claude_code_servers(scope)
-        plan = _server(claude_code.NAME, scope, path, options, choices, where, undo_with="claude-code --mcp")
-    else:
-        path = _claude_code_settings(scope)
-        chat = OBSERVER if not any(how.values()) and _wants_observer(path, choices) else ""
-        plan = SettingsChange(
-            harness=claude_code.NAME,
-            scope=scope,
-            path=path,
-            what="hooks",
-            put=lambda settings: claude_code.installed(settings, program(), carried(ctx, choices), chat),
-            take=claude_code.removed,
-            undo_with="lukasa install claude-code",
-        )
-    carry_out(plan, choices, **how)
+    target = TARGETS["claude-code"]
+    hooks, server = target.files(scope, _wanted(ctx, choices, target, scope))
+    if not as_server and not any(how.values()) and _wants_observer(hooks.path, choices):
+        hooks, _ = target.files(scope, _wanted(ctx, choices, target, scope, chat=OBSERVER))
+    change = server if as_server else hooks
+    undo_with = "claude-code --mcp" if as_server else "claude-code"
+    carry_out(SettingsChange(target.name, scope, [change], undo_with), choices, **how)
 
 
 @install.command("claude-desktop", examples=("lukasa install claude-desktop", "lukasa install claude-desktop --undo"))
@@ -107,115 +137,143 @@ def install_claude_desktop(**how: bool) -> None:
 
     Claude Desktop is then an agent of that name in one workspace, `main` unless --workspace names another.
     """
-    ctx = click.get_current_context()
-    choices = ctx.ensure_object(Choices)
-    path = user_config_path("Claude", appauthor=False, roaming=True) / "claude_desktop_config.json"
-    options = [*carried(ctx, choices, environment=True), "mcp"]
-    carry_out(_server("claude-desktop", "user", path, options, choices), choices, **how)
+    _connect("claude-desktop", "user", None, how)
 
 
-@install.command("cursor", examples=("lukasa install cursor", "lukasa -w novel install cursor --scope project"))
-@click.option(
-    "--scope",
-    type=click.Choice(["user", "project"]),
-    default="user",
-    show_default=True,
-    help="Whose settings: yours, or this folder's for everybody.",
-)
-@_write_options
-def install_cursor(scope: str, **how: bool) -> None:
-    """Write the MCP server into Cursor's settings, after showing the change.
+def _coding_agent(name: str, about: str) -> None:
+    """Add the command that connects a coding agent: hooks, and the MCP server beside them."""
+    target = TARGETS[name]
 
-    Cursor is then an agent of that name in one workspace, `main` unless --workspace names another.
-    """
-    ctx = click.get_current_context()
-    choices = ctx.ensure_object(Choices)
-    path = (Path.home() if scope == "user" else Path.cwd()) / ".cursor" / "mcp.json"
-    options = [*carried(ctx, choices, environment=scope == "user"), "mcp"]
-    carry_out(_server("cursor", scope, path, options, choices), choices, **how)
-
-
-def _server(
-    harness: str,
-    scope: str,
-    path: Path,
-    options: Sequence[str],
-    choices: Choices,
-    where: Sequence[str] = (),
-    undo_with: str | None = None,
-) -> SettingsChange:
-    named = [] if choices.agent else ["--agent", harness]
-    wanted: dict[str, Any] = clients.entry(program(), [*options, *named])
-    return SettingsChange(
-        harness=harness,
-        scope=scope,
-        path=path,
-        what="MCP server",
-        put=partial(clients.installed, wanted=wanted, where=where),
-        take=partial(clients.removed, where=where),
-        undo_with=f"lukasa install {undo_with or harness}",
+    @install.command(name, examples=(f"lukasa install {name}", f"lukasa install {name} --undo"))
+    @click.option(
+        "--scope",
+        type=click.Choice(target.scopes),
+        default="user",
+        show_default=True,
+        help="Whose settings: yours, or this folder's for everybody.",
     )
+    @click.option("--only", type=click.Choice(["hooks", "mcp"]), help="Write only the hooks, or only the MCP server.")
+    @_write_options
+    def command(scope: str, only: str | None, **how: bool) -> None:
+        _connect(name, scope, only, how)
+
+    command.help = about
+
+
+_coding_agent(
+    "codex",
+    """Write hooks and the MCP server into Codex's settings, after showing the change.
+
+    The hooks inject memory when a session or a subagent starts and at each prompt. Codex runs them after you have
+    trusted them once, with /hooks. A session that has ended is observed when the next one starts.
+    """,
+)
+_coding_agent(
+    "cursor",
+    """Write hooks and the MCP server into Cursor's settings, after showing the change.
+
+    The hooks inject memory when a session starts and observe it when it ends. With the tools of the MCP server, Cursor
+    reads and writes memory in between.
+    """,
+)
+_coding_agent(
+    "gemini",
+    """Write hooks and the MCP server into Gemini CLI's settings, after showing the change.
+
+    The hooks inject memory when a session starts and at each prompt, and observe the session when it ends.
+    """,
+)
+_coding_agent(
+    "opencode",
+    """Write a plugin and the MCP server into OpenCode's settings, after showing the change.
+
+    The plugin injects memory when a session starts and at each prompt, and observes the session.
+    """,
+)
+
+
+def _connect(name: str, scope: str, only: str | None, how: dict[str, bool]) -> None:
+    ctx = click.get_current_context()
+    choices = ctx.ensure_object(Choices)
+    target = TARGETS[name]
+    wanted = _wanted(ctx, choices, target, scope)
+    changes = target.files(scope, wanted) if only is None else target.only(only, scope, wanted)
+    carry_out(SettingsChange(name, scope, merged(changes), name), choices, **how)
+
+
+def _wanted(ctx: click.Context, choices: Choices, target: Target, scope: str, chat: str = "") -> Wanted:
+    """Return what to write: hooks take their workspace from the folder, and so does the server of a coding agent."""
+    desktop = target.name == "claude-desktop"
+    shared = carried(ctx, choices, environment=desktop)
+    by_folder = [] if desktop else ["--project"]  # a named workspace takes precedence over --project
+    named = [] if choices.agent else ["--agent", target.name]
+    return Wanted(program(), carried(ctx, choices), [*shared, "mcp", *by_folder, *named], chat)
 
 
 def _wants_observer(path: Path, choices: Choices) -> bool:
     """Ask whether `claude -p` shall observe sessions, unless nobody can answer, it cannot, or the settings say so."""
     if choices.json or not sys.stdin.isatty() or shutil.which("claude") is None:
         return False
-    if claude_code.chat_setting(settings_file.read(path).settings):
+    if hosts.chat_setting(settings_file.json_settings(settings_file.read(path).text, path)):
         return False
     click.echo(OFFER, err=True)
     return click.confirm("Let `claude -p` observe your sessions?", default=False, err=True)
 
 
-def _claude_code_settings(scope: str) -> Path:
-    if scope == "user":
-        return (_claude_folder() or Path.home() / ".claude") / SCOPES[scope]
-    return Path.cwd() / ".claude" / SCOPES[scope]
-
-
-def _claude_code_servers(scope: str) -> tuple[Path, tuple[str, ...]]:
-    """Return the file with Claude Code's MCP servers, and the keys that lead to them in it."""
-    if scope == "project":
-        return Path.cwd() / ".mcp.json", ()
-    state = (_claude_folder() or Path.home()) / ".claude.json"
-    return state, () if scope == "user" else ("projects", os.getcwd())
-
-
-def _claude_folder() -> Path | None:
-    chosen = os.environ.get("CLAUDE_CONFIG_DIR")
-    return Path(chosen).expanduser() if chosen else None
-
-
-Settings = dict[str, Any]
-# Options that are written into the harness's settings, if they were given.
+# Options that are written into the host's settings, if they were given.
 _CARRIED = ("data", "database", "account_name", "workspace", "channel", "agent", "embedder")
 
 
 class SettingsChange(Struct, frozen=True):
-    """A change of a settings file. `take` removes what `put` adds, and nothing else."""
+    """A change of the files of one host."""
 
     harness: str
     scope: str
-    path: Path
-    what: str
-    put: Callable[[Settings], Settings]
-    take: Callable[[Settings], Settings]
+    changes: Sequence[FileChange]
     undo_with: str
 
 
+class Planned(Struct, frozen=True):
+    """A file as it is, and as it shall be; None: it shall not be there."""
+
+    change: FileChange
+    file: SettingsFile
+    content: bytes | None
+
+    @property
+    def diff(self) -> list[str]:
+        if self.content == self.file.raw:
+            return []
+        after = "" if self.content is None else self.content.decode("utf-8-sig")
+        name = str(self.file.path)
+        return list(difflib.unified_diff(self.file.text.splitlines(), after.splitlines(), name, name, lineterm=""))
+
+    @property
+    def changes(self) -> bool:
+        return self.content != self.file.raw
+
+
 def carry_out(plan: SettingsChange, choices: Choices, *, yes: bool, undo: bool, only_show: bool) -> None:
-    file = settings_file.read(plan.path)
-    content = _without_ours(plan, file) if undo else _with_ours(plan, file)
-    diff = list(_diff(file, content))
-    if diff and not choices.json:
-        write((line(part) for part in diff), no_color=choices.no_color)
-    written = bool(diff) and not only_show and (yes or _confirmed(file, choices))
+    planned = [_planned(change, undo) for change in plan.changes]
+    changing = [one for one in planned if one.changes]
+    if not choices.json:
+        write((line(part) for one in changing for part in one.diff), no_color=choices.no_color)
+    written = bool(changing) and not only_show and (yes or _confirmed(changing, choices))
     if written:
-        settings_file.write(file, content, keep=not undo)
+        for one in changing:
+            settings_file.write(one.file, one.content, keep=not undo)
     if choices.json:
-        click.echo(encode(_outcome_data(plan, file, undo, diff, written)))
+        click.echo(encode(_outcome_data(plan, planned, undo, written)))
     else:
-        write(_outcome(plan, file, undo, bool(diff), written), no_color=choices.no_color)
+        write((part for one in planned for part in _outcome(one, undo, written)), no_color=choices.no_color)
+        if written and not undo:
+            undo_with = f"`lukasa install {plan.undo_with} --undo`"
+            write([line(dim(f"  sessions that start from now on use it; {undo_with} removes it"))])
+
+
+def _planned(change: FileChange, undo: bool) -> Planned:
+    file = settings_file.read(change.path)
+    return Planned(change, file, _without_ours(change, file) if undo else _with_ours(change, file))
 
 
 def program() -> list[str]:
@@ -262,66 +320,60 @@ def _parents(ctx: click.Context) -> Iterator[click.Context]:
         yield ctx
 
 
-def _with_ours(plan: SettingsChange, file: SettingsFile) -> bytes | None:
-    changed = plan.put(file.settings)
-    return file.raw if _same(changed, file.settings) else file.spelled(changed)
+def _with_ours(change: FileChange, file: SettingsFile) -> bytes | None:
+    changed = change.put(file.text)
+    return file.raw if changed == file.text else file.encoded(changed)
 
 
-def _without_ours(plan: SettingsChange, file: SettingsFile) -> bytes | None:
+def _without_ours(change: FileChange, file: SettingsFile) -> bytes | None:
     """Return the file without our part: the original bytes, if nothing else has changed since."""
-    left = plan.take(file.settings)
-    if _same(left, file.settings):
+    left = change.take(file.text)
+    if left == file.text:
         return file.raw
     try:
         kept = settings_file.read(file.backup)
+        same = kept.raw is not None and left == change.take(change.put(kept.text))
     except InvalidInput:
-        return file.spelled(left)
+        return file.encoded(left)
     if kept.raw is None:
-        return file.spelled(left) if left else None
-    return kept.raw if _same(left, plan.take(plan.put(kept.settings))) else file.spelled(left)
+        return None if left.strip() in ("", "{}") else file.encoded(left)
+    return kept.raw if same else file.encoded(left)
 
 
-def _same(one: Settings, other: Settings) -> bool:
-    """Return whether two settings are equal, with their keys in the same order."""
-    return json.dumps(one) == json.dumps(other)
-
-
-def _diff(file: SettingsFile, content: bytes | None) -> Iterator[str]:
-    if content == file.raw:
-        return iter(())
-    after = "" if content is None else content.decode("utf-8")
-    name = str(file.path)
-    return difflib.unified_diff(file.text.splitlines(), after.splitlines(), name, name, lineterm="")
-
-
-def _confirmed(file: SettingsFile, choices: Choices) -> bool:
+def _confirmed(changing: Sequence[Planned], choices: Choices) -> bool:
     if choices.json or not sys.stdin.isatty():
         raise click.UsageError("nothing was written; add --yes to write, or --print to show the change")
-    return click.confirm(f"Write this to {file.path}?", err=True)
+    return click.confirm(f"Write this to {' and '.join(str(one.file.path) for one in changing)}?", err=True)
 
 
-def _outcome_data(
-    plan: SettingsChange, file: SettingsFile, undo: bool, diff: list[str], written: bool
-) -> dict[str, object]:
-    return {
+def _outcome_data(plan: SettingsChange, planned: Sequence[Planned], undo: bool, written: bool) -> dict[str, object]:
+    files = [
+        {
+            "file": str(one.file.path),
+            "what": one.change.what,
+            "changes": one.changes,
+            "backup": str(one.file.backup) if one.file.backup.exists() else None,
+            "diff": one.diff,
+        }
+        for one in planned
+    ]
+    about = {
         "harness": plan.harness,
-        "file": str(file.path),
         "scope": plan.scope,
         "action": "undo" if undo else "install",
-        "changes": bool(diff),
+        "changes": any(one.changes for one in planned),
         "written": written,
-        "backup": str(file.backup) if file.backup.exists() else None,
-        "diff": diff,
     }
+    return {**about, **files[0], **about} if len(files) == 1 else {**about, "files": files}
 
 
-def _outcome(plan: SettingsChange, file: SettingsFile, undo: bool, changes: bool, written: bool) -> Iterator[Line]:
-    if not changes:
-        yield line(good("nothing to do: "), f"{file.path} {'has none of' if undo else 'already has'} our {plan.what}")
+def _outcome(one: Planned, undo: bool, written: bool) -> Iterator[Line]:
+    path, what = one.file.path, one.change.what
+    if not one.changes:
+        yield line(good("nothing to do: "), f"{path} {'has none of' if undo else 'already has'} our {what}")
     elif not written:
         yield line(warn("nothing was written"))
     elif undo:
-        yield line(good("removed "), f"our {plan.what} from {file.path}")
+        yield line(good("removed "), f"our {what} from {path}")
     else:
-        yield line(good("written "), str(file.path))
-        yield line(dim(f"  sessions that start from now on use it; `{plan.undo_with} --undo` removes it"))
+        yield line(good("written "), str(path))

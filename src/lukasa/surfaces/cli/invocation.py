@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
+from shlex import quote
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -137,6 +138,14 @@ class Invocation:
             return tuple(one if last and one is not given[-1] else self.whole(one) for one in given)
         begins = isinstance(given, str) and len(given) < _WHOLE and _BEGINS.fullmatch(given) is not None
         return self._chosen().full_id(given) if begins else given
+
+    def again(self, command: str) -> str:
+        """Return a command to suggest, with the workspace and the scope keys that this one was given."""
+        names = {"-w": "workspace", "--channel": "channel", "--conversation": "conversation"}
+        chosen = [(option, getattr(self.choices, name)) for option, name in names.items()]
+        given = [(option, value) for option, value in chosen if value is not None]
+        given += [("--scope", f"{key}={value}") for key, value in self.choices.scope.items()]
+        return " ".join(["lukasa", *(f"{option} {quote(value)}" for option, value in given), command])
 
     def conversation(self) -> str:
         """Return the value of `--conversation`, for commands that need one."""

@@ -14,9 +14,11 @@ from lukasa.model.secrets import redact
 from lukasa.model.values import SHARED, Gate, Outcome, Relation, State
 from lukasa.read.excerpt import Part
 from lukasa.read.rank import Earlier, Hit, Provenance
+from lukasa.read.reasons import shares
 from lukasa.service.citations.verifying import DOCUMENT_STATUS, EntryCitations, Verification
 from lukasa.service.entries.put import Written
 from lukasa.service.retrieval.explain import Related, RelevanceNow
+from lukasa.service.retrieval.gather import Gathered
 from lukasa.service.retrieval.grounds import Grounds
 from lukasa.service.retrieval.read import Recall
 from lukasa.storage.operations import Verdict
@@ -317,7 +319,7 @@ def recall(found: Recall, *, explain: bool) -> Iterator[Line]:
         yield line("Nothing found.")
         yield line(dim("  try other words, `--profile deep` or `--held`; `lukasa list` shows all entries"))
     for number, hit in enumerate(found.hits, 1):
-        yield from _hit(hit, f"{number}. ", found.excerpt(hit), explain=explain)
+        yield from _hit(hit, f"{number}. ", found.excerpt(hit), found.because(hit), explain=explain)
     for number, passage in enumerate(found.discoveries):
         if number == 0:
             yield line(title("Discovered"), dim("  from the web; nobody has checked it"))
@@ -327,8 +329,30 @@ def recall(found: Recall, *, explain: bool) -> Iterator[Line]:
         yield line(dim(f"  {passage.document}#{passage.number}  {worth}"))
 
 
-def _hit(hit: Hit, mark: str, shown: Part, *, explain: bool) -> Iterator[Line]:
-    """Yield a hit: its text, its trust, and the signals that found it."""
+def gathered(found: Gathered) -> Iterator[Line]:
+    """Yield groups in the order of time: each entry with its time, who said it, and what it replaced."""
+    for note in found.notes:
+        yield line(dim(note))
+    if not found.groups:
+        yield line("Nothing found.")
+        yield line(dim("  try other words, or a larger --budget; `lukasa list` shows all entries"))
+        return
+    for group in found.groups:
+        yield line(title(group.title))
+        for hit in group.hits:
+            at = hit.entry.valid_at or hit.entry.created_at
+            source = f"{hit.entry.source}: " if hit.entry.source else ""
+            yield line(dim(f"  {at.astimezone(UTC):%H:%M} "), source, listed(hit.entry, 400), dim(f"  {hit.id}"))
+            for earlier in hit.earlier:
+                yield line("        ", dim(_told(earlier)), listed(earlier.entry, 120))
+    beyond = f"; {found.beyond} more did not fit, a larger --budget shows them" if found.beyond else ""
+    yield line(
+        dim(f"{len(found)} of {len(found) + found.beyond} related, {found.tokens} of {found.budget} tokens{beyond}")
+    )
+
+
+def _hit(hit: Hit, mark: str, shown: Part, because: str, *, explain: bool) -> Iterator[Line]:
+    """Yield a hit: its text, its trust, and why it was found."""
     e, indent = hit.entry, " " * len(mark)
     for number, part in enumerate(shown.of(e.content).split("\n")):
         yield line(mark if number == 0 else indent, title(part))
@@ -347,7 +371,7 @@ def _hit(hit: Hit, mark: str, shown: Part, *, explain: bool) -> Iterator[Line]:
         f"relevance {hit.score.relevance:.2f}",
     )
     yield line(indent, dim(joined(*about, f"by {e.curator}", f"authority {e.authority}", f"{e.created_at:%Y-%m-%d}")))
-    yield line(indent, dim(f"{e.id}  matched by {matched(hit)}"))
+    yield line(indent, dim(f"{e.id}  {because}"))
     for source in hit.provenance:
         yield line(indent, dim("source: "), _source(source))
     for one in hit.withdrawn:
@@ -384,9 +408,10 @@ def _factors(hit: Hit, indent: str) -> Iterator[Line]:
         f"relevance {s.relevance:.4f} = importance {s.importance:.2f} × decay {s.decay:.4f} × "
         f"frequency {s.frequency:.3f}; the prior takes {', '.join(s.factors) or 'none'}",
     )
+    percents = shares(s.match.contributions)
     for c in s.match.contributions:
         place = "not found" if c.rank is None else f"{ordinal(c.rank)}, score {c.score:.4f}"
-        yield line(indent, f"{c.signal}: {place}, share {c.share:+.4f}")
+        yield line(indent, f"{c.signal}: {place}, worth {c.share:+.4f}, {percents.get(c.signal, 0)} % of the match")
 
 
 def _source(source: Provenance) -> StyledText:

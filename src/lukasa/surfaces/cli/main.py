@@ -40,6 +40,7 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
     "Remember and recall": {
         "put": CommandEntry("memory_commands", "Store a text in memory."),
         "read": CommandEntry("recall_commands", "Find entries, best match first."),
+        "gather": CommandEntry("recall_commands", "Gather all that memory holds about something, in order of time."),
         "context": CommandEntry("recall_commands", "Compose the context that an agent needs for a task."),
         "chat": CommandEntry("chat", "Talk with an agent that uses this memory."),
         "get": CommandEntry(
@@ -130,7 +131,9 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
         "serve": CommandEntry("server_commands", "Serve the page, the HTTP API, MCP and the worker on this machine."),
         "link": CommandEntry("server_commands", "Print another link to the page of the running server."),
         "grant": CommandEntry("server_commands", "Create, list and revoke the access of other clients."),
-        "install": CommandEntry("install_commands", "Write Lukasa into a harness's settings, or remove it."),
+        "install": CommandEntry(
+            "install_commands", "Connect Lukasa with a host such as Claude Code or Cursor, or disconnect it."
+        ),
         "mcp": CommandEntry("server_commands", "Serve this memory to an MCP client over stdin and stdout."),
         "hook": CommandEntry("hook", "Answer a harness's events from memory."),
         "tour": CommandEntry("tour", "Show how memory works, in a throw-away memory."),
@@ -143,6 +146,9 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
         "export": CommandEntry("export_commands", "Write a workspace, or all memory, to a file."),
         "backup": CommandEntry(
             "backup_commands", "Back up all memory while it is in use; list, check and restore backups."
+        ),
+        "sync": CommandEntry(
+            "sync_commands", "Keep the memory of several machines the same, through a folder or a git repository."
         ),
         "account": CommandEntry("removal_commands", "Remove the account with everything in it."),
         "stats": CommandEntry("health_commands", "Count entries, events, jobs and the cost of models."),

@@ -71,6 +71,7 @@ def _given(conditions: dict[str, Any]) -> dict[str, Any]:
 @_conditions
 @click.option("--explain", is_flag=True, help="Show every factor of every score.")
 @click.option("--discoveries", is_flag=True, help="Also show passages of discovered pages.")
+@click.option("--order", default="match", show_default=True, metavar="NAME", help="match (best first) or time.")
 @click.option("--no-count", is_flag=True, help="Do not count this read in the access counts.")
 @pass_invocation
 def read(
@@ -86,6 +87,35 @@ def read(
     if workspace.ctx.agent is not None:  # what the owner looks at is in no prompt
         workspace.disclose(found)
     cli.emit(plain(found), lines.recall(found, explain=explain))
+
+
+@click.command(
+    cls=CliCommand,
+    examples=(
+        'lukasa gather "what are all the allergies in our family?"',
+        'lukasa gather "in which order did we move the services?" --budget 1000 --by month',
+        'lukasa gather "sum up what we know about Marta" --json',
+    ),
+)
+@click.argument("query")
+@click.option("--budget", type=int, default=2000, show_default=True, metavar="TOKENS", help="At most so much text.")
+@click.option("--by", metavar="NAME", help="Group by day, month, source or tier [default: day, or month if long].")
+@_reading
+@_conditions
+@pass_invocation
+def gather(
+    cli: Invocation, /, query: str, tiers: Sequence[str], budget: int, by: Any, profile: str, **rest: Any
+) -> None:
+    """Gather all that memory holds about something, in groups and in the order of time.
+
+    For a set, a sequence or a summary, where the few best hits of a read are not enough. It takes what belongs to the
+    best hits, the best first, up to the budget. --profile has no effect here.
+    """
+    workspace = cli.workspace()
+    found = workspace.gather(query, budget=budget, by=by, tier=tiers or None, **_given(rest))
+    if workspace.ctx.agent is not None:
+        workspace.disclose(found, "memory_gather")
+    cli.emit(plain(found), lines.gathered(found))
 
 
 @click.command(

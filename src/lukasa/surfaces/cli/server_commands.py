@@ -205,9 +205,22 @@ _ALL = ", ".join(one for one in Capability if one not in OWNERS_ALONE)
     help="Trust of the client: an agent's, or your own, so that its actions count as yours.",
 )
 @click.option("--project", "by_folder", is_flag=True, help="Use the workspace of this folder, as the hooks do.")
+@click.option(
+    "--tools",
+    type=click.Choice(["few", "all"]),
+    default="few",
+    show_default=True,
+    help="List the tools of every day and one that leads to the others, or all of them.",
+)
 @pass_invocation
 def mcp(
-    cli: Invocation, can: str | None, tiers: Sequence[str], token_env: str | None, role: str, by_folder: bool
+    cli: Invocation,
+    can: str | None,
+    tiers: Sequence[str],
+    token_env: str | None,
+    role: str,
+    by_folder: bool,
+    tools: str,
 ) -> None:
     """Serve this memory to an MCP client over stdin and stdout.
 
@@ -237,7 +250,8 @@ def mcp(
             return given
 
     scope = cli.choices.scope if role == "owner" else {}
-    server.serve_stdio(server.build(server.Dispatcher(memory.access, identify, home, scope=scope)))
+    every = tools == "all"
+    server.serve_stdio(server.build(server.Dispatcher(memory.access, identify, home, scope=scope, every=every)))
 
 
 def _mcp_server() -> Any:
@@ -255,7 +269,8 @@ def _home(cli: Invocation, memory: Lukasa, by_folder: bool) -> str:
     """Return the client's workspace. A mistyped name must not become a new, empty memory."""
     choices = cli.choices
     if choices.workspace is None and by_folder:
-        return memory.project_workspace(project("", os.environ)).name
+        folder = project("", os.environ)  # a host may leave a variable in it unreplaced
+        return memory.project_workspace(folder if os.path.isdir(folder) else os.getcwd()).name
     choices.workspace = choices.workspace or DEFAULT_WORKSPACE
     return cli.workspace().name
 

@@ -1,8 +1,10 @@
 """Read a harness's event from stdin, name the workspace of its project folder, and hold a hook's result.
 
-These fields of Claude Code's hook input are read; other fields, and fields of a wrong type, are ignored:
+These fields of the hook input of Claude Code, Codex and Gemini CLI are read; other fields, and fields of a wrong type,
+are ignored:
 
     session_id, transcript_path, cwd, hook_event_name      every event
+    conversation_id, workspace_roots                       Cursor, in place of session_id and cwd
     source                                                 SessionStart: startup, resume, clear, compact
     prompt                                                 UserPromptSubmit
     tool_name, tool_input, error, is_interrupt             PostToolUseFailure
@@ -60,9 +62,9 @@ def read_event(raw: bytes) -> HarnessEvent:
         raise InvalidInput("stdin is JSON, but not an object", fix="hooks take one JSON object on stdin")
     return HarnessEvent(
         name=_label(data, "hook_event_name"),
-        session=_label(data, "session_id"),
+        session=_label(data, "session_id") or _label(data, "conversation_id"),
         agent=_label(data, "agent_id"),
-        cwd=_label(data, "cwd"),
+        cwd=_label(data, "cwd") or _first(data.get("workspace_roots")),
         transcript=_label(data, "transcript_path"),
         source=_label(data, "source"),
         reason=_label(data, "reason"),
@@ -89,6 +91,11 @@ def _text(value: object) -> str:
 def _label(data: Mapping[str, Any], key: str) -> str:
     value = _text(data.get(key))
     return value if len(value) <= MOST_LABEL else ""
+
+
+def _first(value: object) -> str:
+    """Return the first of a list of folders."""
+    return _label({"": value[0]}, "") if isinstance(value, list) and value else ""
 
 
 def _asked(value: object) -> str:

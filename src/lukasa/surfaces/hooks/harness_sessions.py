@@ -31,6 +31,16 @@ GIVEN = "injected"
 MOST_GIVEN = 1500
 MOST_RESTARTS = 100
 MOST_NOTED = 200
+MOST_LOOKED_AT = 20  # conversations among which a start looks for sessions that never ended
+
+
+class LeftSession(Struct, frozen=True):
+    """A session that did not say that it ended: its conversation, its id, its transcript and its folder."""
+
+    conversation: Conversation
+    id: str
+    transcript: str
+    folder: str
 
 
 class HookSession(Struct, frozen=True):
@@ -103,12 +113,32 @@ def note_session(session: HookSession, event: HarnessEvent, **more: str) -> bool
     try:
         found = os.stat(event.transcript)
     except (OSError, ValueError):
+        if event.transcript and not more:  # a host names the file before it writes it
+            session.write("transcript", {"path": event.transcript})
         return False
     if not stat.S_ISREG(found.st_mode) or not os.access(event.transcript, os.R_OK):
         return False
     modified = datetime.fromtimestamp(found.st_mtime, UTC).isoformat()
     session.write("transcript", {"path": event.transcript, "size": found.st_size, "modified": modified})
     return True
+
+
+def unended(session: HookSession) -> list[LeftSession]:
+    """Return other sessions whose end event never came, and which have a transcript: the newest few."""
+    if session.conversation is None:
+        return []
+    ctx, found = session.workspace.ctx, list[LeftSession]()
+    for talk in ctx.local.conversations()[:MOST_LOOKED_AT]:
+        if talk.id == session.conversation.id or talk.status is not Status.ACTIVE:
+            continue
+        notes = {note.key: note.value for note in ctx.local.notes(talk.id) if note.key in ("session", "transcript")}
+        about, file = notes.get("session"), notes.get("transcript")
+        if not isinstance(about, dict) or not isinstance(file, dict) or "ended" in about:
+            continue
+        id, path = about.get("id"), file.get("path")
+        if isinstance(id, str) and id and isinstance(path, str) and os.path.isfile(path):
+            found.append(LeftSession(talk, id, path, str(about.get("folder", ""))))
+    return found
 
 
 def _open(workspace: Workspace, session: str, channel: str | None) -> Conversation:

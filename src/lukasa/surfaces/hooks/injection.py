@@ -36,6 +36,12 @@ def session_start(session: HookSession, event: HarnessEvent) -> HookResult:
     return result
 
 
+def subagent_start(session: HookSession, event: HarnessEvent) -> HookResult:
+    """Inject into a subagent what a session gets at its start. What it has is noted apart from its parent's."""
+    found = session.workspace.context("", record=False)
+    return _inject(session, "hook.subagent-start", found.document, found, found.hits, from_start=True)
+
+
 def prompt(session: HookSession, event: HarnessEvent) -> HookResult:
     """Inject entries for this prompt that the session has not seen, and count them as read."""
     question = excerpt(unmarked(event.prompt)).strip()

@@ -19,12 +19,12 @@ from lukasa.service.sessions.distill import Distilled, Turn, by_rules
 from lukasa.service.sessions.session import persist
 from lukasa.service.sessions.transcripts import note
 from lukasa.surfaces.hooks.harness import HarnessEvent, HookResult
-from lukasa.surfaces.hooks.harness_sessions import HookSession, note_session
+from lukasa.surfaces.hooks.harness_sessions import HookSession, LeftSession, note_session
 from lukasa.write.transforms import TRANSFORMS
 
-# The session continues after these events; they only note where its transcript is.
-_GOES_ON = frozenset({"Stop", "SubagentStop", "PreCompact", "PostCompact"})
-_OBSERVED = frozenset({"PreCompact", "SessionEnd", ""})
+# The session continues after these events; they only note where its transcript is. Hosts differ in capitals.
+_GOES_ON = frozenset({"stop", "subagentstop", "precompact", "postcompact", "precompress", "afteragent"})
+_OBSERVED = frozenset({"precompact", "precompress", "sessionend", ""})
 MOST_SESSION = 150
 
 
@@ -34,11 +34,27 @@ def pre_compact(session: HookSession, event: HarnessEvent) -> HookResult:
     return HookResult(queued=observed)
 
 
+def stop(session: HookSession, event: HarnessEvent) -> HookResult:
+    """Note the transcript. The session continues, and may end without a word."""
+    note_session(session, event)
+    return HookResult()
+
+
+def observe_left(session: HookSession, left: Sequence[LeftSession]) -> bool:
+    """Queue the observation of sessions that never said that they ended. Return whether one was queued."""
+    for one in left:
+        path = one.transcript
+        note(session.workspace.ctx, one.id[:MOST_SESSION], path, os.stat(path).st_size)
+        ended = {"id": one.id, "folder": one.folder, "ended": "without a word"}
+        session.workspace.write_note(one.conversation.id, "session", ended)
+    return bool(left)
+
+
 def session_end(session: HookSession, event: HarnessEvent) -> HookResult:
     """Queue the observation of the transcript; then, unless the session continues, write its summary and end it."""
     readable = note_session(session, event)
-    observed = readable and event.name in _OBSERVED and _queue_observation(session, event)
-    if session.conversation is None or event.name in _GOES_ON:
+    observed = readable and event.name.casefold() in _OBSERVED and _queue_observation(session, event)
+    if session.conversation is None or event.name.casefold() in _GOES_ON:
         return HookResult(queued=observed)
     if "conversation" in session.workspace.ctx.keys:
         # A summary counts turns and shows questions; only the rules need the other texts.

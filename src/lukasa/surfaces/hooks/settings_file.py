@@ -1,7 +1,7 @@
-"""A harness's settings file: read strictly, written atomically, and restored byte by byte.
+"""A host's settings file: read strictly, changed in place, written atomically, and restored byte by byte.
 
-Everything else stays as it was: the order of keys, the indentation, the line ends, the mode of the file, and a symbolic
-link to it.
+Everything else stays as it was: the order of keys, formatting and comments, line ends, the mode of the file, and a
+symbolic link to it.
 """
 
 from __future__ import annotations
@@ -9,10 +9,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import stat
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,78 +19,74 @@ from msgspec import Struct
 
 from lukasa.model import system
 from lukasa.model.errors import Conflict, InvalidInput, StoreError
+from lukasa.surfaces.hooks.json_text import parsed, respelled
 
 MOST_BYTES = 10_000_000
 _BOM = "\ufeff"
-_INDENT = re.compile(r"^([ \t]+)\S", re.MULTILINE)
+_FIX = "repair it first; nothing was written"
+Settings = dict[str, Any]
 
 
 class SettingsFile(Struct, frozen=True):
-    """A file as it was read: its path, its bytes (None if it does not exist) and its settings."""
+    """A file as it was read: its path, its bytes (None if it does not exist) and its text without a byte order mark."""
 
     path: Path
     raw: bytes | None
-    settings: dict[str, Any]
+    text: str
 
     @property
     def backup(self) -> Path:
         return self.path.with_name(f"{self.path.name}.before-lukasa")
 
-    @property
-    def text(self) -> str:
-        return "" if self.raw is None else self.raw.decode("utf-8")
-
-    def spelled(self, settings: dict[str, Any]) -> bytes:
-        """Encode settings with this file's indentation and line ends."""
-        text = self.text
-        indent = _INDENT.search(text)
-        spelled = json.dumps(settings, ensure_ascii=False, indent=indent[1] if indent else 2)
-        if text.endswith("\n") or self.raw is None:
-            spelled += "\n"
-        if "\r\n" in text:
-            spelled = spelled.replace("\n", "\r\n")
-        return (_BOM * text.startswith(_BOM) + spelled).encode("utf-8")
+    def encoded(self, text: str) -> bytes:
+        marked = self.raw is not None and self.raw.startswith(_BOM.encode())
+        return (_BOM * marked + text).encode("utf-8")
 
 
 def read(path: Path) -> SettingsFile:
-    """Read the file. A missing file has no settings; a file that cannot be read is refused."""
+    """Read the file. A missing file is an empty text; a file that cannot be read is refused."""
     real = Path(os.path.realpath(path))
     try:
         if real.exists() and not real.is_file():
             raise InvalidInput(f"{real} is not a file", fix="move it out of the way; nothing was written")
         raw = real.read_bytes()
     except FileNotFoundError:
-        return SettingsFile(real, None, {})
+        return SettingsFile(real, None, "")
     except OSError as error:
         raise InvalidInput(f"{real} cannot be read: {error.strerror}", fix="make it readable") from error
-    return SettingsFile(real, raw, _parsed(raw, real))
-
-
-def _parsed(raw: bytes, path: Path) -> dict[str, Any]:
-    fix = "repair it first; nothing was written"
     if len(raw) > MOST_BYTES:
-        raise InvalidInput(f"{path} is larger than {MOST_BYTES:,} bytes", fix=fix)
-    if not raw.strip():
+        raise InvalidInput(f"{real} is larger than {MOST_BYTES:,} bytes", fix=_FIX)
+    try:
+        return SettingsFile(real, raw, raw.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise InvalidInput(f"{real} is not text in UTF-8", fix=_FIX) from None
+
+
+def json_settings(text: str, path: Path, *, comments: bool = False) -> Settings:
+    """Return the settings in a JSON text; refuse what its host could not read either."""
+    if not text.strip():
         return {}
     try:
-        found = json.loads(raw.decode("utf-8-sig"), object_pairs_hook=_once, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"{path} is not valid JSON: {str(error)[:200]}", fix=fix) from None
+        found = parsed(text, comments=comments).value
+    except ValueError as error:
+        raise InvalidInput(f"{path} is not valid JSON: {str(error)[:200]}", fix=_FIX) from None
     if not isinstance(found, dict):
-        raise InvalidInput(f"{path} does not hold a JSON object", fix=fix)
+        raise InvalidInput(f"{path} does not hold a JSON object", fix=_FIX)
     return found
 
 
-def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object; refuse one with a repeated key, because writing it back would lose a value."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("an object holds the same key twice")
-    return found
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
+def json_change(text: str, path: Path, change: Callable[[Settings], Settings], *, comments: bool = False) -> str:
+    """Return a JSON text with changed settings; the text itself if nothing changes."""
+    settings = json_settings(text, path, comments=comments)
+    changed = change(settings)
+    if json.dumps(changed) == json.dumps(settings):
+        return text
+    if not text.strip():
+        return json.dumps(changed, ensure_ascii=False, indent=2) + "\n"
+    try:
+        return respelled(text, changed, comments=comments)
+    except ValueError as error:
+        raise InvalidInput(f"{path}: {error}", fix="change it by hand; nothing was written") from None
 
 
 def write(file: SettingsFile, content: bytes | None, *, keep: bool) -> None:

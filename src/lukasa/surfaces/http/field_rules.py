@@ -130,6 +130,7 @@ _OF_VERBS: Mapping[str, Mapping[str, Rule]] = {
     "memory_scrub_plan": {"channel": {}, "tier": _TEXT},
     "memory_scrub_execute": {"channel": {}, "tier": _TEXT},
     "memory_shown": {"since": _LONG_AGO, "shown_to": {}},
+    "memory_table": {"conversation": {}, "ids": {}, "tags": {}},
     "memory_why": {"tags": _LABEL},
     "named_edit": {"name": _PAGE, "body": _TEXT_OR_NONE},
     "named_get": {"name": _PAGE},

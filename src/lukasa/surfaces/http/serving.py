@@ -120,6 +120,7 @@ class Server:
             lifespans=(mcp.run,) if links is None else (mcp.run, lambda: handing_out(links, self.port, self.link)),
         )
         self.parts = replace(parts, secure=True) if public else parts
+        mcp.closing = self.parts.closing
         self._memory = memory
         self._bound = bound
         config = uvicorn.Config(

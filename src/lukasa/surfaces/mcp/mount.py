@@ -32,6 +32,7 @@ class McpMount:
 
     def __init__(self, access: AccessControl) -> None:
         self._access = access
+        self.closing: asyncio.Event | None = None  # set when the server stops: streams of changes end then
         self._ready: asyncio.Future[ASGIApp] | None = None
 
     def routes(self, authenticator: Authenticator) -> Sequence[BaseRoute]:
@@ -57,9 +58,12 @@ class McpMount:
             ready.set_exception(error)
             ready.exception()  # mark it as retrieved: only an MCP request needs to see it
             return
-        async with server.serving_http(self._access) as app:
+        async with server.serving_http(self._access, self._stopped) as app:
             ready.set_result(app)
             await over.wait()
+
+    def _stopped(self) -> bool:
+        return self.closing is not None and self.closing.is_set()
 
     async def app(self) -> ASGIApp:
         if self._ready is None:

@@ -1,7 +1,7 @@
 """Resources that a client reads, and prompts that a person picks from a menu.
 
 lukasa://{workspace}/named/{name}      one page of the author, as markdown
-lukasa://{workspace}/context           pages, rules and what each tier knows, as memory_context gives them
+lukasa://{workspace}/context           pages, rules and what memory knows, as memory_context gives them
 
 A prompt quotes memory inside the user's message, never above it.
 """
@@ -18,8 +18,8 @@ from msgspec import Struct
 from lukasa.model.errors import InvalidInput, NotFound
 from lukasa.model.grant import Capability
 from lukasa.service.admin.access import Credential
-from lukasa.surfaces.api.shapes import ContextOut, NamedListOut
-from lukasa.surfaces.mcp.tools import WORKSPACE, Dispatcher
+from lukasa.surfaces.api.shapes import ContextOut, EntriesOut, NamedListOut
+from lukasa.surfaces.mcp.tools import DETAIL, WORKSPACE, Dispatcher
 
 _URI = re.compile(r"lukasa://([^/?#]+)/(?:(context)|named/([^/?#]+))")
 _MARKDOWN, _TEXT = "text/markdown", "text/plain"
@@ -36,7 +36,7 @@ TEMPLATES = (
         uri_template="lukasa://{workspace}/context",
         name="context",
         title="Context to start from",
-        description="The author's pages, rules that always hold, and what each tier knows. Memory in it is evidence.",
+        description="The author's pages, rules that always hold, and what memory knows. Memory in it is evidence.",
         mime_type=_TEXT,
     ),
 )
@@ -74,19 +74,63 @@ def _of(dispatcher: Dispatcher, credential: Credential, workspace: str) -> list[
     ]
 
 
-def read(dispatcher: Dispatcher, credential: Credential, uri: str) -> types.TextResourceContents:
+def state(dispatcher: Dispatcher, credential: Credential, uri: str) -> str:
+    """Return a text that changes whenever a resource may have changed; for an empty URI, the list of resources."""
+    if not uri:
+        return "\n".join(f"{one.uri} {one.name}" for one in listed(dispatcher, credential))
+    workspace, name = _address(uri)
+    if name is not None:
+        found = dispatcher.perform(credential, "named_get", {WORKSPACE: workspace, "name": name})
+        return str(found.tag())
+    ctx = dispatcher.enter(credential, "memory_context", workspace).ctx
+    return f"{ctx.local.head()} {ctx.account.head()}"
+
+
+def _address(uri: str) -> tuple[str, str | None]:
+    """Return the workspace of a resource and the name of the page, or None for the context."""
     match = _URI.fullmatch(uri)
     if match is None:
         raise NotFound(f"no resource {uri[:100]!r}", fix="list the resources")
-    workspace, document, name = unquote(match[1]), match[2], match[3]
-    if document:
+    return unquote(match[1]), None if match[2] else unquote(match[3])
+
+
+def read(dispatcher: Dispatcher, credential: Credential, uri: str) -> types.TextResourceContents:
+    workspace, name = _address(uri)
+    if name is None:
         found = dispatcher.perform(credential, "memory_context", {WORKSPACE: workspace})
         return types.TextResourceContents(
             uri=uri, text=found.text if isinstance(found, ContextOut) else "", mime_type=_TEXT
         )
-    answer = dispatcher.call(credential, "named_get", {WORKSPACE: workspace, "name": unquote(name)})
+    answer = dispatcher.call(credential, "named_get", {WORKSPACE: workspace, "name": name, DETAIL: True})
     body = str((answer.structured_content or {}).get("body", ""))
     return types.TextResourceContents(uri=uri, text=body, mime_type=_MARKDOWN)
+
+
+# Completion of names
+
+_NEWEST = 200  # entries whose tags are offered as a topic
+MOST_COMPLETIONS = 100
+
+
+def completed(
+    dispatcher: Dispatcher, credential: Credential, argument: types.CompletionArgument, known: Mapping[str, str]
+) -> list[str]:
+    """Return the names that begin with what was typed: of workspaces, of pages, or of topics, which are tags."""
+    if not credential.allows(Capability.READ):
+        return []
+    if argument.name == WORKSPACE:
+        names = [info.name for info in dispatcher.access.visible(credential)]
+    else:
+        at = {WORKSPACE: known[WORKSPACE]} if known.get(WORKSPACE) else {}
+        pages = dispatcher.perform(credential, "named_list", at)
+        names = [page.name for page in pages.named] if isinstance(pages, NamedListOut) else []
+        if argument.name != "name":
+            listed = dispatcher.perform(credential, "memory_list", {**at, "limit": _NEWEST})
+            names = (
+                sorted({tag for one in listed.entries for tag in one.tags}) if isinstance(listed, EntriesOut) else []
+            )
+    typed = argument.value.casefold()
+    return [name for name in dict.fromkeys(names) if name.casefold().startswith(typed)]
 
 
 # Prompts
@@ -99,7 +143,7 @@ REMEMBER = """Look back over this session and put what will still matter later i
   needed, what the project's files already say, and secrets.
 - Write each as a full sentence that makes sense on its own, with names instead of pronouns.
 - First check with memory_read whether it is known. Correct mistakes with memory_update; store what is new or has
-  changed with one call of memory_put_many.
+  changed with memory_put, one call for each.
 - Then tell me in a few lines what you stored, what you changed, and what you left out on purpose."""
 
 KNOWN = """What do you know about {topic}?

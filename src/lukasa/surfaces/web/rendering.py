@@ -151,13 +151,13 @@ def _by_day(days: Sequence[tuple[date, int, int]], told: str) -> str:
     if not days:
         return _svg(told, [_text(WIDTH / 2, HEIGHT / 2, "nothing yet", "middle")])
     plane = Plane(_round_up(max(count for _, count, _ in days)))
-    width = max(2.0, (WIDTH - _LEFT - _RIGHT) / len(days) - 3)
+    width = min(48.0, max(2.0, (WIDTH - _LEFT - _RIGHT) / len(days) - 3))
     body = [*_scale(plane, whole=True)]
     for number, (_, count, failed) in enumerate(days):
         x = round(plane.x(number / len(days)) + 1.5, 1)
-        body.append(_bar("bar", x, plane.y(count), width, plane.y(0) - plane.y(count), _COLOURS[0]))
+        body.append(_bar("column", x, plane.y(count), width, plane.y(0) - plane.y(count), _COLOURS[0]))
         if failed:
-            body.append(_bar("bar bad", x, plane.y(failed), width, plane.y(0) - plane.y(failed), _COLOURS[3]))
+            body.append(_bar("column bad", x, plane.y(failed), width, plane.y(0) - plane.y(failed), _COLOURS[3]))
     body.append(_text(plane.x(0), HEIGHT - 8, _day(days[0][0]), "start"))
     body.append(_text(plane.x(1), HEIGHT - 8, _day(days[-1][0]), "end"))
     return _svg(told, body)
@@ -174,7 +174,7 @@ def durations(tallies: Sequence[Tally]) -> str:
         y = 8 + number * 24
         length = max(2.0, (WIDTH - left - 90) * tally.mean_ms / longest)
         body.append(_text(left - 8, y + 13, f"{tally.component} {tally.action}"[:34], "end"))
-        body.append(_bar("bar", left, y, round(length, 1), 16, _COLOURS[0]))
+        body.append(_bar("column", left, y, round(length, 1), 16, _COLOURS[0]))
         body.append(_text(round(left + length + 6, 1), y + 13, f"{tally.mean_ms:.1f} ms", "start", "strong"))
     return _svg("Mean duration by step", body, 16 + len(rows) * 24, "chart rows")
 

@@ -27,12 +27,27 @@ export const holds = (tier, w) =>
     conversation: "holds in one conversation",
   })[tier] ?? `tier ${tier}`;
 
-/** Say who a memory is from: “you”, “claude-code”, “you, via claude-code”, or where it was imported from. */
+const AGENTS = {
+  "claude-code": "Claude Code",
+  codex: "Codex",
+  cursor: "Cursor",
+  gemini: "Gemini CLI",
+  opencode: "OpenCode",
+  "claude-desktop": "Claude Desktop",
+  messages: "chat",
+  chatlog: "chat",
+};
+
+/** Return the name of an agent, or of the program that recorded a session, as people write it. */
+export const agentName = (name) => AGENTS[name] ?? name;
+
+/** Say who a memory is from: “you”, “Claude Code”, “you, via Claude Code”, or where it was imported from. */
 export function sayer(entry) {
-  const agent = OWN.has(entry.source) || entry.source === entry.origin?.principal ? "" : entry.source;
-  if (entry.curator === "import") return `imported${entry.source ? ` from ${entry.source}` : ""}`;
-  if (entry.curator === "author") return agent ? `you, via ${agent}` : "you";
-  return agent || entry.curator;
+  const source = OWN.has(entry.source) ? "" : agentName(entry.source);
+  const principal = entry.origin?.principal ?? "";
+  if (entry.curator === "import") return `imported${source ? ` from ${source}` : ""}`;
+  if (entry.curator === "author") return source && entry.source !== principal ? `you, via ${source}` : "you";
+  return source || agentName(principal) || entry.curator;
 }
 
 const shortened = (text, most) => (text.length > most ? `${text.slice(0, most - 1).trimEnd()} …` : text);
@@ -56,8 +71,11 @@ export function said(page, entry, quotes = []) {
   );
 }
 
-/** Return a memory as a row of a list. `quotes` are the words that it rests on; `more` are buttons or notes below. */
-export function face(page, entry, { quotes = [], when = entry.confirmed_at, more = null } = {}) {
+/**
+ * Return a memory as a row of a list. `quotes` are the words that it rests on; `more` are buttons or notes below;
+ * `source` replaces the line of who said it, or with null leaves it out.
+ */
+export function face(page, entry, { quotes = [], when = entry.confirmed_at, more = null, source } = {}) {
   return h(
     "li",
     { class: `face${entry.unverified ? " unverified" : ""}` },
@@ -67,7 +85,7 @@ export function face(page, entry, { quotes = [], when = entry.confirmed_at, more
       null,
       h("a", { class: "words", href: page.link("entry", entry.id) }, entry.content || "(empty)"),
       entry.unverified ? [doubt(entry), " "] : null,
-      said(page, entry, quotes),
+      source === undefined ? said(page, entry, quotes) : source,
       more,
     ),
     when ? h("span", { class: "when" }, time(when)) : null,

@@ -7,6 +7,8 @@ export const GROUPS = ["What it knows", "Look closer", "Keep in order"];
 /** name: [title, group, the view whose tab it is]. A view without a group is reached from others only. */
 export const VIEWS = {
   home: ["Home", 0],
+  timeline: ["Timeline", 0],
+  people: ["People and things", 0],
   conversations: ["Sessions", 0],
   inbox: ["Waiting for you", 0],
   browse: ["All entries", 1],
@@ -15,15 +17,18 @@ export const VIEWS = {
   pages: ["Pages", 1],
   access: ["Agents and access", 2],
   transfer: ["Export and import", 2],
+  sync: ["Sync", 2],
   scrub: ["Scrub and erase", 2],
-  log: ["Activity", 2],
-  overview: ["Numbers", null, "log"],
-  jobs: ["Jobs", null, "log"],
-  telemetry: ["Telemetry", null, "log"],
+  activity: ["Activity", 2],
+  settings: ["Settings", 2],
+  overview: ["Numbers", null, "activity"],
+  telemetry: ["Telemetry", null, "activity"],
+  jobs: ["Jobs", null, "activity"],
+  log: ["Event log", null, "activity"],
   add: ["Remember", null],
   entry: ["Entry", null],
 };
-const TAB_NAMES = { log: "Event log" };
+const TAB_NAMES = { activity: "What happened" };
 
 export const title = (view) => VIEWS[view]?.[0] ?? "";
 

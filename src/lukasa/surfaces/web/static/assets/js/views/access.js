@@ -24,7 +24,7 @@ export async function show(page) {
   const live = grants.filter((one) => state(one) === "live");
   return [
     head(
-      "Access",
+      "Agents and access",
       "Other clients: agents over MCP, programs over HTTP. Each has a grant, which says what it may do, where, and for how long.",
       h("button", { class: "first", onclick: () => create(page, tiers) }, "New grant"),
     ),
@@ -56,7 +56,7 @@ export async function show(page) {
             "div",
             { class: "meta" },
             badge(state(grant), state(grant) === "live" ? "good" : "bad"),
-            grant.capabilities.map((one) => badge(one)),
+            grant.capabilities.map((one) => badge(CAN[one] ?? one)),
           ),
           facts({
             workspaces: grant.workspaces.map((id) => names[id] ?? id).join(", "),

@@ -192,12 +192,12 @@ function relevance(page, { entry, access, decay, frequency, relevance, awaits_di
       "p",
       { class: "small quiet" },
       access
-        ? ["Read ", access.count, access.count === 1 ? " time, last " : " times, last ", time(access.at), "."]
+        ? ["Read ", access.count, access.count === 1 ? " time, most recently " : " times, most recently ", time(access.at), "."]
         : "Never read.",
       " Stated ",
       entry.merged_count,
       entry.merged_count === 1 ? " time" : " times",
-      ", last ",
+      ", most recently ",
       time(entry.confirmed_at),
       ".",
     ),

@@ -1,7 +1,8 @@
 // The review inbox: held entries, proposals and rivals, each with its evidence. The keyboard alone is enough.
 import { h, put } from "../dom.js";
 import { doubt, look, meta, quotes } from "../entries.js";
-import { ask, badge, doing, empty, field, head, number, toast } from "../parts.js";
+import { ask, badge, doing, empty, field, head, number, toast, undoable } from "../parts.js";
+import { DECIDED, side, takeBack } from "../rivals.js";
 import { card as submitted } from "../submissions.js";
 
 export async function show(page) {
@@ -77,20 +78,11 @@ function rivals(state, item) {
   const { page } = state;
   const other = item.other ?? item.earlier.id;
   const settle = (keep) => doing(state.said, () => decided(state, item, "settle", { other, keep }));
-  const side = (name, entry) =>
-    h(
-      "div",
-      { class: look(entry, "side") },
-      h("p", { class: "label" }, `${name}, ${new Date(entry.confirmed_at).toLocaleDateString()}`),
-      h("p", { class: "content" }, entry.content),
-      h("p", { class: "row" }, doubt(entry), entry.state === "held" ? badge("held") : null, `by ${entry.origin.principal}`),
-      h("a", { class: "small", href: page.link("entry", entry.id) }, "Open the entry"),
-    );
   return h(
     "li",
     { class: "card", tabindex: "-1", "data-id": item.id },
     h("div", { class: "row between" }, h("h2", null, "Do both hold?"), badge("two values", "warn")),
-    h("div", { class: "pair" }, side("Earlier", item.earlier), side("Later", item.later)),
+    h("div", { class: "versus" }, side(page, item.earlier, "old"), side(page, item.later, "new")),
     h("p", { class: "small" }, h("span", { class: "strong" }, "Why you are asked: "), item.why || "no reason given"),
     quotes(item.quotes),
     h(
@@ -151,19 +143,25 @@ function card(state, item) {
   return node;
 }
 
+/** Show the inbox anew, after something was taken back. */
+const again = (state) => state.page.go("inbox");
+
 async function decided(state, item, verb, body) {
   const made = await state.page.api.post(`review/${item.id}/${verb}`, body);
   const place = state.items.findIndex((one) => one.id === item.id);
   state.items.splice(place, 1);
   draw(state);
   (state.list.children[Math.min(place, state.items.length - 1)] ?? state.list).focus?.();
-  const kept = { old: "The old one holds.", new: "The new one holds.", both: "Both are true." }[body.keep];
+  if (verb === "settle")
+    return undoable(DECIDED[body.keep], () => takeBack(state.page, item.earlier, item.later, body.keep).then(() => again(state)));
   if (made.beside?.length) {
     const show = { label: "Decide", run: () => state.page.go("inbox") };
     return toast("Approved. It may contradict another entry: both stay until you decide.", show);
   }
   if (made.submission?.accepted) return toast(`Accepted: document ${made.submission.document}, version ${made.submission.accepted}.`);
-  toast(kept ?? { approve: "Approved.", edit: "Approved in your words.", reject: "Rejected." }[verb]);
+  const told = { approve: "Approved.", edit: "Approved in your words.", reject: "Rejected." }[verb];
+  if (!item.entry || item.doubtful) return toast(told);
+  undoable(told, () => state.page.api.post(`entries/${item.id}/undo`, {}).then(() => again(state)));
 }
 
 function edit(state, item) {

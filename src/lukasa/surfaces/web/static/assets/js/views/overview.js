@@ -46,7 +46,7 @@ export async function show(page) {
             h("h2", null, "Growth"),
             chart(
               () => page.api.chart("growth"),
-              "Entries written by the end of each day, including those retired since.",
+              "Entries that are there at the end of each day: learned, less those retired by then.",
             ),
           ),
           fading(page, seen.fading),

@@ -236,6 +236,7 @@ function receipt(one) {
     h("p", { class: "strong" }, clean ? "Erased: the words are in no file and no table." : "Erased, but not everywhere."),
     left.map(([place, count]) => h("p", null, `${place} still holds the words, ${count} times.`)),
     one.swept ? null : h("p", null, "The files are rewritten when no process reads them any more."),
+    one.unconfirmed.length ? h("p", null, `Not confirmed yet by ${one.unconfirmed.join(", ")}.`) : null,
     h("p", null, `Receipt ${one.id}, ${one.at.slice(0, 16).replace("T", " ")} UTC.`),
   );
 }

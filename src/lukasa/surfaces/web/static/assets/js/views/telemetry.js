@@ -1,6 +1,6 @@
 // Telemetry: counts, durations, failures and costs. It stays on this machine.
 import { h } from "../dom.js";
-import { chart, empty, field, head, number, select, table } from "../parts.js";
+import { chart, empty, field, head, number, plural, select, table } from "../parts.js";
 
 const SPANS = [
   ["1d", "one day"],
@@ -43,13 +43,22 @@ export async function show(page) {
         ),
       ),
       h(
-        "section",
-        { class: "panel" },
-        h("h2", null, "Tokens of memory to agents"),
-        chart(() => page.api.chart("tokens", { days: parseInt(since, 10) }), "By day."),
-        cost.texts
-          ? table(["Agent", "Tokens"], Object.entries(cost.by_agent), { numeric: [1], name: "Tokens by agent" })
-          : null,
+        "div",
+        { class: "half" },
+        h(
+          "section",
+          { class: "panel" },
+          h("h2", null, "Tokens of memory to agents"),
+          h("p", null, h("span", { class: "big" }, number(cost.tokens, 0)), ` for ${plural(cost.texts, "answer")}`),
+          chart(() => page.api.chart("tokens", { days: parseInt(since, 10) }), "By day."),
+        ),
+        h(
+          "section",
+          { class: "panel" },
+          h("h2", null, "To whom, and in vain"),
+          cost.texts
+            ? table(["Agent", "Tokens"], Object.entries(cost.by_agent).map(([name, count]) => [name, number(count, 0)]), { numeric: [1], name: "Tokens by agent" })
+            : h("p", { class: "quiet" }, "Nothing went to an agent in this time."),
         cost.unused.length
           ? table(
               ["Shown and never used", "Times", "Tokens"],
@@ -57,6 +66,7 @@ export async function show(page) {
               { numeric: [1, 2], name: "Shown and never used" },
             )
           : null,
+        ),
       ),
       h(
         "section",
