@@ -1,6 +1,6 @@
 """Retrieval on our own sets: a diary, notes, exact tokens, other languages, and questions over two facts.
 
-    python -m bench.own_results [--facts FOLDER] [--results FILE]
+    python -m bench.own_results [--facts FOLDER] [--vectors FOLDER] [--results FILE]
 
 The sets of `bench.own_sets` are made from seeds, so every run has the same; the chains of `bench.chains` take the facts
 of FactConsolidation. Each is put and read through the public API with the default model, and with the one for other
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -86,18 +87,29 @@ def scored(data: Dataset, found: Ranking) -> dict[str, Row]:
     return by_category
 
 
-def told(data: Dataset, recipe: Recipe, embedder: Remembering, beside: bool) -> Iterator[str]:
-    """The tables of one set: of the scopes that nothing was chosen on."""
-    second = open_second("default", default_cache()) if beside else None
-    rankings = plain(data, embedder)
-    rankings |= {
-        "Lukasa without a model": ranking(data, Recipe(recipe.name, kind=recipe.kind, model=False), embedder),
-        "Lukasa": ranking(data, recipe, embedder, second=second),
+def found(data: Dataset, kind: str | None, vectors: Path | None) -> dict[str, Ranking]:
+    """What every way finds. Vectors are taken up from a folder and kept there, if it is named."""
+    inner, other = open_embedder("default", default_cache()), open_second("default", default_cache())
+    if inner is None:
+        raise SystemExit("pull the model first (`lukasa model pull`)")
+    embedder, second = Remembering(inner), None if other is None else Remembering(other)
+    if vectors is not None:
+        embedder.load(vectors / f"{data.name}.npz")
+        if second is not None:
+            second.load(vectors / f"{data.name}-second.npz")
+    print(data.name, file=sys.stderr, flush=True)
+    return {
+        **plain(data, embedder),
+        "Lukasa without a model": ranking(data, Recipe("", kind=kind, model=False), embedder),
+        "Lukasa": ranking(data, Recipe("", kind=kind), embedder, second=second),
     }
+
+
+def told(name: str, data: Dataset, rankings: dict[str, Ranking]) -> Iterator[str]:
+    """The table of one set, or of a part of it: of the scopes that nothing was chosen on."""
     kept = data.of(halves(data)["held out"])
-    rows = {name: scored(kept, found)["ALL"] for name, found in rankings.items()}
-    yield from ("", f"**{data.name}**, {len(kept.queries)} questions of {len(kept.scopes)} scopes:", "")
-    yield from table(rows, COLUMNS)
+    rows = {way: scored(kept, ranked)["ALL"] for way, ranked in rankings.items()}
+    yield from ("", f"**{name}**, {len(kept.queries)} questions:", "", *table(rows, COLUMNS))
     better = difference(kept, rankings["Lukasa"], rankings["plain rank fusion"])
     yield from ("", f"Lukasa against plain rank fusion, recall@10: {better}.")
     categories = {f"{c} ({row['n']:.0f})": row for c, row in scored(kept, rankings["Lukasa"]).items() if c != "ALL"}
@@ -105,23 +117,29 @@ def told(data: Dataset, recipe: Recipe, embedder: Remembering, beside: bool) -> 
         yield from ("", "Lukasa by category:", "", *table(categories, COLUMNS))
 
 
+def over_facts(folder: Path, vectors: Path | None) -> Iterator[str]:
+    """Questions over one fact and over two, of the same facts."""
+    facts = load(folder)
+    few = facts.of([scope for scope in facts.scopes if scope in FACTS])
+    two = chains(few, 100)
+    both = Dataset(folder.name, few.corpus, (*few.queries, *two.queries))
+    rankings = found(both, "semantic", vectors)
+    yield from told("one fact (FactConsolidation)", few, rankings)
+    yield from told("two hops (chains over its facts)", two, rankings)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--facts", type=Path, default=None)
+    parser.add_argument("--vectors", type=Path, default=None)
     parser.add_argument("--results", type=Path, default=None)
     options = parser.parse_args()
-    inner = open_embedder("default", default_cache())
-    if inner is None:
-        parser.error("pull the model first (`lukasa model pull`)")
-    embedder = Remembering(inner)
     lines: list[str] = []
     for name, make in SETS.items():
-        lines += told(make(), Recipe(name, kind="episodic" if name == "diary" else None), embedder, beside=True)
+        data = make()
+        lines += told(name, data, found(data, "episodic" if name == "diary" else None, options.vectors))
     if options.facts is not None:
-        facts = load(options.facts)
-        few = facts.of([scope for scope in facts.scopes if scope in FACTS])
-        for data in (chains(few, 100), Dataset("one fact (FactConsolidation)", few.corpus, few.queries)):
-            lines += told(data, Recipe(data.name, kind="semantic"), embedder, beside=False)
+        lines += over_facts(options.facts, options.vectors)
     text = "\n".join(["## Our own sets", "", ABOUT, "", conditions(None), *lines])
     print(text)
     if options.results is not None:

@@ -34,14 +34,15 @@ from bench.scoring import Row, score
 from bench.section import write_section
 from bench.vectors import Remembering
 from lukasa.model import ids
-from lukasa.providers.embed import open_embedder
+from lukasa.providers.embed import open_embedder, open_second
 from lukasa.providers.embed.cached import default_cache
 from tools.cluster import open_cluster
 
 COLUMNS = ("recall@5", "recall@10", "recall@20", "hit@10", "nDCG@10", "MRR")
 FACT_COLUMNS = ("recall@10", "plain recall@10", "MRR", "fresh_first")
 SAME = """One memory for each turn or fact, put and read through the public API of each store, 20 results a question,
-inside its conversation. All vectors are of snowflake-arctic-embed-s (int8), the same for every store. Nothing is
+inside its conversation. All vectors are of snowflake-arctic-embed-s (int8), the same for every store; Lukasa has those
+of its model for other languages beside them, if that was pulled. Nothing is
 drawn, so there is no seed; but ids are random and decide between equals, so that runs differ in the third place."""
 ABOUT_TALKS = """Weights were fitted on the even conversations (in the order of the file, from 0) and then rounded; the
 odd ones are held out of that, but their figures were seen while signals were being chosen."""
@@ -101,9 +102,11 @@ def peer(name: str, python: str, folder: Path, vectors: Path, place: Path) -> Ra
 def talks(data: Dataset, embedder: Remembering, python: str | None, place: Path) -> dict[str, Ranking]:
     """What each recipe and each peer finds."""
     rankings = {}
+    other = open_second("default", default_cache())
+    second = Remembering(other) if other is not None else None
     for recipe in TALK_RECIPES:
         print(f"{data.name}: {recipe.name}", file=sys.stderr, flush=True)
-        rankings[recipe.name] = ranking(data, recipe, embedder)
+        rankings[recipe.name] = ranking(data, recipe, embedder, second=second)
     if python is not None:
         for query in data.queries:
             embedder.embed_query(query["text"])  # peers are given the whole question, and every turn

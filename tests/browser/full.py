@@ -25,7 +25,7 @@ from lukasa.storage.operations import (
 )
 
 VIEWS = """home people activity settings overview browse add pages library conversations inbox context jobs log
-telemetry transfer sync scrub access""".split()
+telemetry transfer sync backups workspace scrub access""".split()
 
 
 def furnish(memory: Lukasa, workspace: str, texts: list[str]) -> list[str]:

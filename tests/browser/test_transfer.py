@@ -59,7 +59,7 @@ def test_a_file_can_be_dropped(house: House, visit: Visit) -> None:
     dropped = visit.page.evaluate_handle(
         "() => { const d = new DataTransfer(); d.items.add(new File(['hello'], 'notes.txt')); return d; }"
     )
-    visit.page.locator(".drop").dispatch_event("drop", {"dataTransfer": dropped})
+    visit.page.locator(".drop").first.dispatch_event("drop", {"dataTransfer": dropped})
     visit.complaints.clear()
     visit.press("Show what would change")
     expect(visit.page.get_by_role("alert")).to_contain_text("is not an export of Lukasa")

@@ -181,7 +181,7 @@ def test_an_action_holds_what_it_rests_on(shell: Shell, ref: str) -> None:
     """X1: an entry that an action rests on is archived, not dropped, when its conversation ends."""
     here = ("--conversation", ref)
     id = shell.json(*here, "put", "The client agreed to the price", "--tier", "conversation")["id"]
-    assert "1 entries" in shell.run("action", "link", "invoice-7", id, "--description", "sent on this word")
+    assert "1 entry" in shell.run("action", "link", "invoice-7", id, "--description", "sent on this word")
     ended = shell.json("conversation", "end", ref)
     assert (ended["dropped"], ended["archived"]) == (0, 1)
     assert shell.json("get", id)["state"] == "archived"

@@ -41,7 +41,7 @@ def test_the_first_tour(shell: Shell) -> None:
     assert [(one["id"], one["note"]) for one in hit["earlier"]] == [(first["id"], "may no longer hold")]
     context = result(steps, "What an agent")
     assert best["id"] in context["text"]
-    assert [page["name"] for page in context["document"]["pinned"]] == ["SOUL", "VOICE"]
+    assert [page["name"] for page in context["document"]["pinned"]] == ["VOICE"]
 
 
 def files(folder: Path) -> dict[str, bytes]:

@@ -3,137 +3,32 @@
 from __future__ import annotations
 
 import os
-import random
 import shutil
-import zlib
 from collections.abc import Iterator
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from lukasa import Lukasa, Trust, Workspace
+from lukasa import Lukasa, Trust
 from lukasa.model.disclosure import Disclosure, Shown
 from lukasa.model.errors import Conflict, InvalidInput, NotFound, Refused
 from lukasa.model.events import SCRUBBED
-from lukasa.model.telemetry import TelemetryEvent
-from lukasa.storage.operations import Emit, SaveEntry
+from lukasa.storage.operations import SaveEntry
 from tests.fakes import FakeEmbedder
 from tests.helpers.cli import Shell
 from tests.helpers.curating import promote, work
+from tests.helpers.erasing import holding
 from tests.helpers.processes import TORTURE, Tripwire, finish, fork
-from tests.helpers.sessions import claude
 from tests.helpers.stores import entry as made_entry
 
 NAME = "Zorbina Quaxwell"
-PEOPLE, ENTRIES = (200, 5_000) if TORTURE else (5, 120)
 
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Lukasa]:
     with Lukasa.open(tmp_path / "data", embedder=FakeEmbedder()) as opened:
         yield opened
-
-
-def holding(folder: Path, words: str) -> list[str]:
-    """The files below a folder that hold some words in any usual encoding, in objects of git too."""
-    found = []
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        data = path.read_bytes()
-        if "objects" in path.parts and path.suffix == "":
-            with suppress(zlib.error):
-                data += zlib.decompress(data)
-        lower = data.lower()
-        forms = [words.lower().encode(), words.lower().encode("utf-16-le"), words.split()[-1].lower().encode()]
-        if any(form in lower for form in forms):
-            found.append(str(path.relative_to(folder)))
-    return found
-
-
-def names(count: int, seed: int = 7) -> list[str]:
-    """Names that nobody has: each is unlike every other word."""
-    chance, syllables = random.Random(seed), "ba ce di fo gu ha jy ke lo mu na pi qua ri so tu vex wy zo".split()
-
-    def word(size: int) -> str:
-        return "".join(chance.choice(syllables) for _ in range(size)).title()
-
-    found: set[str] = set()
-    while len(found) < count:
-        found.add(f"{word(3)} {word(4)}")
-    return sorted(found)
-
-
-def furnish(world: Workspace, folder: Path, people: list[str], entries: int) -> None:
-    """Spread people over all that a workspace keeps."""
-    texts = [f"{people[n % len(people)]} keeps jar number {n} of plum jam" for n in range(entries)]
-    written = world.put_many("workspace", texts)
-    for n, name in enumerate(people):
-        first = written[n].entry
-        assert first is not None
-        world.update(first.id, content=f"{name} keeps jar number {n} of cherry jam")
-        summary = made_entry(f"Somebody likes jam, as {n} of us know", scope=first.scope, derived_from=(first.id,))
-        world.ctx.apply(world.ctx.local, SaveEntry(summary, 0, "entry.put", "a summary"))
-        point = TelemetryEvent(world.ctx.now, "info", "test", "tests", "noted", True, 1.0, {"why": f"about {name}"})
-        world.ctx.apply(world.ctx.local, Emit(point))
-        world.save_document(f"list-{n}", f"# Guests\n\n{name} comes on Monday. Flowers are on table {n}.\n")
-        world.slog.write("call", "phone", f"{name} was called")
-    turns = [
-        (role, f"I met {name} at the well. The well is deep.") for name in people for role in ("user", "assistant")
-    ]
-    world.observe(claude(folder / "session.jsonl", turns, noise=False))
-    (folder / "session.jsonl").unlink()
-    talk = world.start()
-    for n, name in enumerate(people):
-        world.write_note(talk.ref_code, f"note-{n}", {"about": name})
-
-
-def of_others(world: Workspace, name: str) -> dict[str, object]:
-    """What a workspace holds in which somebody is not named."""
-    kept: dict[str, object] = {
-        e.id: (e.content, e.version, e.tags)
-        for e in world.entries("workspace", everything=True)
-        if name not in e.content
-    }
-    for transcript in world.transcripts():
-        for said in world.ctx.local.utterances(transcript.id):
-            if name not in said.text:
-                kept[f"{transcript.id} {said.place}"] = said.text
-    for page in world.named():
-        if name not in page.body:
-            kept[f"page {page.name}"] = page.body
-    for head in world.ctx.local.list_documents(limit=1000):
-        document = world.ctx.local.documents([head.id])[head.id]
-        if name not in document.body:
-            kept[f"document {head.id}"] = (document.body, document.version)
-    return kept
-
-
-def test_people_are_erased_and_nobody_else_loses(engine: str, tmp_path: Path) -> None:
-    """B5, T10: entries, versions, summaries, transcripts, notes, telemetry, documents, log: 0 bytes left, by grep."""
-    everybody = names(PEOPLE + 3)
-    with Lukasa.open(tmp_path / "data", embedder=FakeEmbedder()) as memory:
-        world = memory.workspace("novel")
-        furnish(world, tmp_path, everybody, ENTRIES)
-        work(world)
-        for name in everybody[:PEOPLE]:
-            before = of_others(world, name)
-            plan = world.erase_plan(person=name)
-            assert plan.names == (name,)
-            assert len(plan.derived) == 1
-            receipt = world.erase(person=name, confirm=plan.digest)
-            assert receipt.clean, receipt
-            after = of_others(world, name)
-            gone = {id for id in before if id not in after}
-            assert gone <= set(plan.derived)
-            assert {id: after[id] for id in before if id in after} == {id: before[id] for id in before if id in after}
-            assert world.read(name).hits == () or all(name not in hit.entry.content for hit in world.read(name).hits)
-        assert world.verify() == []
-        assert world.check() == []
-        assert len(world.erasures()) == PEOPLE
-        for name in everybody[:PEOPLE]:
-            assert holding(tmp_path / "data", name) == []
-        assert any(everybody[-1] in e.content for e in world.entries("workspace", everything=True))
 
 
 def test_the_curated_document_loses_the_name_in_every_commit(memory: Lukasa) -> None:
@@ -310,6 +205,24 @@ def test_a_shell_plans_erases_and_lists_receipts(tmp_path: Path) -> None:
     assert [one["id"] for one in shell.json("erasures")["receipts"]] == [done["id"]]
     assert "the words are nowhere" in shell.run("erasures")
     assert holding(shell.data, NAME) == []
+
+
+def test_a_workspace_or_the_account_alone_is_removed(tmp_path: Path) -> None:
+    """B5: `erase --workspace W` and `erase --account` plan and do what the commands for removal do."""
+    shell = Shell(tmp_path / "data")
+    shell.run("put", "The harbour stays")
+    shell.run("workspace", "create", "drafts")
+    shell.run("-w", "drafts", "put", f"{NAME} owns a mill")
+    shown = shell.json("erase", "--workspace", "drafts")
+    assert (shown["what"], shown["name"]) == ("workspace", "drafts")
+    shell.run("erase", "--workspace", "drafts", "--confirm", shown["digest"])
+    assert [one["name"] for one in shell.json("workspace", "list")["workspaces"]] == ["main"]
+    assert holding(shell.data, NAME) == []
+    assert "exactly one thing" in shell.fails("erase", code=2)["message"]
+    gone = shell.json("erase", "--account")
+    assert gone["what"] == "account"
+    shell.run("erase", "--account", "--confirm", gone["digest"])
+    assert holding(shell.data, "harbour") == []
 
 
 # Interruptions

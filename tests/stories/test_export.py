@@ -347,6 +347,25 @@ def test_a_killed_import_goes_on(lived: Path, tmp_path: Path, args: list[str]) -
     assert here.json("doctor")["healthy"]
 
 
+@pytest.mark.parametrize("args", [[], ["--all"]])
+def test_what_a_killed_import_left_can_be_cleared(lived: Path, tmp_path: Path, engine: str, args: list[str]) -> None:
+    """H4: nobody has to finish an import: one command removes what came in, and what is in use stays."""
+    out, here = tmp_path / "out.jsonl", shell(tmp_path / "here")
+    with Lukasa.open(lived, database="", embedder="none") as memory:
+        memory.export(out, workspace=None if args else "novel")
+    if not args:
+        here.put("In use")
+    assert killed(here, "rows", 3, "import", str(out))
+    assert here.json("import", str(out), "--clear")["cleared"] == (["all memory"] if args else ["novel"])
+    assert here.json("import", str(out), "--clear")["cleared"] == []
+    if not args:
+        assert here.json("doctor")["healthy"]
+        assert "In use" in here.run("list")
+    assert here.run("import", str(out))
+    assert here.json("import", str(out), "--clear")["cleared"] == []
+    assert here.json("doctor")["healthy"]
+
+
 def test_a_killed_merge_goes_on(lived: Path, tmp_path: Path) -> None:
     """H4: killed again and again while things are merged, it ends with the same entries, each once."""
     out = tmp_path / "out.jsonl"

@@ -35,7 +35,7 @@ _COUNT = count()
 NOT_VERBS = {"health", "openapi", "event_stream", "page", "session_enter", "session_show", "session_leave", "assets"}
 NOT_VERBS.add("mcp")  # whose tools test_mcp_tools goes through
 NOT_VERBS |= {"live", "ready", "metrics"}  # which test_operating goes through
-NOT_VERBS |= {"export", "export_workspace", "import"}  # which test_portable_http goes through
+NOT_VERBS |= {"export", "export_workspace", "import", "import_past"}  # which test_portable_http goes through
 
 
 @dataclass(frozen=True)
@@ -146,6 +146,10 @@ class Things(dict[str, str]):
 
     def _removal(self) -> str:
         return self._memory.removal_plan(self["doomed"]).digest
+
+    def _backups(self) -> str:
+        folder = self._memory.settings.data.parent / f"backups-{next(_COUNT)}"
+        return self._memory.backup(folder).folder
 
     def _erasable(self) -> str:
         return f"nobody {self['fresh']}"
@@ -286,6 +290,9 @@ EXAMPLES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "workspace_merge": ({}, {"into": "other", "confirm": "{merge}"}),
     "workspace_removal_plan": ({}, {}),
     "workspace_remove": ({}, {"confirm": "{removal}"}),
+    "backup_list": ({}, {"folder": "{backups}"}),
+    "backup_make": ({}, {"folder": "{backups}", "keep_last": 2}),
+    "backup_check": ({}, {"folder": "{backups}"}),
 }
 # A grant takes part in no conversation of the owner's, so these are not there for it.
 OWNERS_TALK = {"conversation_end", "conversation_archive"} | {name for name in BY_NAME if name.startswith("note_")}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
@@ -47,3 +48,30 @@ def test_only_the_owner_sends_a_past(house: Running) -> None:
     assert "unreadable-past" in wrong.json["type"]
     assert "memory.jsonl" in wrong.json["detail"]
     assert house.owner().post("/v1/workspaces/novel/past", {**sent, "data": "§"}).status == 422
+
+
+def test_a_file_as_it_is_tells_how_far_its_import_is(house: Running, tmp_path: Path) -> None:
+    """B10: also one that is too large for JSON; a dry run first, then lines of progress, then what came in."""
+    path = tmp_path / "memory.jsonl"
+    path.write_text(
+        "".join(
+            json.dumps(
+                {"type": "entity", "name": f"Ship {n}", "entityType": "boat", "observations": [f"has {n} masts"]}
+            )
+            + "\n"
+            for n in range(90)
+        )
+    )
+    owner, url = house.owner(), "/v1/workspaces/novel/past/file?name=../memory.jsonl"
+    sent = path.read_bytes()
+    planned = owner.ask("POST", f"{url}&dry_run=true", sent).json
+    assert (planned["format"], planned["path"], planned["dry_run"]) == ("mcp-memory", "memory.jsonl", True)
+    assert house.memory.existing("novel").entries("workspace", everything=True) == []
+    lines = [json.loads(line) for line in owner.ask("POST", url, sent).body.splitlines()]
+    assert [line["through"] for line in lines[:-1]][:2] == [20, 40]
+    assert lines[-1]["done"]["memories"]["stored"] == planned["memories"]["new"]
+    again = owner.ask("POST", url, sent).body.splitlines()[-1]
+    assert "stored" not in json.loads(again)["done"]["memories"]
+    assert house.granted("read", "write").ask("POST", url, sent).status == 403
+    assert owner.ask("POST", url, b"nonsense").status == 422
+    assert owner.ask("POST", "/v1/workspaces/nowhere/past/file?name=a", sent).status == 404

@@ -16,6 +16,8 @@ import httpx2
 import pytest
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.client.subscriptions import SubscriptionLost
+from mcp.shared.subscriptions import ResourceUpdated
 
 from lukasa import Lukasa
 from tests.helpers.making import FixedClock
@@ -51,6 +53,51 @@ async def visiting(house: Running, token: str, mode: str = "auto") -> AsyncItera
         Client(streamable_http_client(address(house), http_client=http), mode=mode) as client,
     ):
         yield client
+
+
+def test_a_client_hears_of_changes_and_lists_all_if_it_asks(house: Running) -> None:
+    """U3, X4: a stream of changes over HTTP ends with the grant; the address says that every tool shall be listed."""
+    context = "lukasa://novel/context"
+    secret = token(house)
+
+    async def work() -> None:
+        async with (
+            visiting(house, secret) as client,
+            client.listen(resource_subscriptions=[context]) as changes,
+        ):
+            house.memory.existing("novel").put("workspace", "The villain is called Malachar")
+            assert await anext(changes) == ResourceUpdated(uri=context)
+            house.memory.access.revoke("claude")
+            with pytest.raises(StopAsyncIteration):
+                await anext(changes)
+        other = token(house, name="editor")
+        async with (
+            httpx2.AsyncClient(headers={"authorization": f"Bearer {other}"}, timeout=60) as http,
+            Client(streamable_http_client(f"{address(house)}?tools=all", http_client=http)) as client,
+        ):
+            names = {tool.name for tool in (await client.list_tools()).tools}
+            assert "memory_undo" in names
+            assert "more" not in names
+
+    wait(work)
+
+
+def test_a_server_stops_though_a_client_listens(tmp_path: Path) -> None:
+    """U3: an open stream of changes does not keep a server."""
+    with Lukasa.open(tmp_path / "data", embedder="none") as memory:
+        memory.workspace("novel")
+
+        async def work(house: Running) -> None:
+            async with (
+                visiting(house, token(house)) as client,
+                client.listen(resource_subscriptions=["lukasa://novel/context"]) as changes,
+            ):
+                house.server.stop()
+                with pytest.raises((StopAsyncIteration, SubscriptionLost)):
+                    await anext(changes)
+
+        with running(memory) as house:
+            wait(lambda: work(house))
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])

@@ -54,7 +54,7 @@ def test_stats_for_people(shell: Shell) -> None:
     shell.put("The harbour freezes in January")
     shell.json("put", "ok")
     told = shell.run("stats", "--since", "24h")
-    assert "1 entries" in told
+    assert "1 entry" in told
     assert "entry.discarded  1" in told
     data = shell.json("stats")
     assert (data["added"], data["events"]["entry.put"]) == (1, 1)

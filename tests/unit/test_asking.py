@@ -118,6 +118,8 @@ def test_a_passage_is_asked_with_its_last_words_too() -> None:
         ("Why was 51592e3fd0's change reverted?", ("51592e3fd0",)),
         ("What did 2 of us do in 2023, on the 3rd at 10am?", ()),
         ("What did Ann's sister-in-law say?", ()),
+        ("Who posted $20 on YouTube or LinkedIn at 3:30pm, in the 1990s and/or 24/7, with a 3-year-old?", ()),
+        ("Who paid 5,000 to ann@harbour.example?", ("5,000", "ann@harbour.example")),
         ("", ()),
     ],
 )

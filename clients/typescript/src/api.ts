@@ -52,6 +52,58 @@ export interface AmendmentOut {
   version: number;
 }
 
+export interface BackedUpOut {
+  folder: string;
+  at: string;
+  stores: number;
+  entries: number;
+  events: number;
+  files: number;
+  /** Faults of the memory itself; with some, the backup is not a good one. */
+  findings: Array<string>;
+  /** Bytes that no earlier backup had. */
+  written: number;
+  /** Bytes of all backups of the folder. */
+  size: number;
+  removed: Array<string>;
+  purged: Array<PurgedOut>;
+}
+
+export interface BackupCheckIn {
+  /** The whole path of a folder of backups on the server's machine, as /mnt/backups. */
+  folder: string;
+  /** Try out all of them, not the newest alone. */
+  every?: boolean;
+}
+
+export interface BackupIn {
+  /** The whole path of a folder of backups on the server's machine, as /mnt/backups. */
+  folder: string;
+  /** Keep the newest of each of the last days, weeks, months: 7d/4w/12m. */
+  keep?: string;
+  /** Keep the newest of all, so many. */
+  keep_last?: number | null;
+  /** Take out of older backups what has been removed for good since. */
+  purge?: boolean;
+}
+
+export interface BackupOut {
+  at: string;
+  /** good, faults or damaged */
+  state: string;
+  wrong: string;
+  workspaces: Array<string>;
+  entries: number;
+  events: number;
+  files: number;
+  purged_at: string | null;
+}
+
+export interface BackupsOut {
+  folder: string;
+  backups: Array<BackupOut>;
+}
+
 export interface BatchOut {
   written: Array<WrittenOut>;
 }
@@ -139,6 +191,18 @@ export interface ChannelsOut {
 
 export interface ChartOut {
   svg: string;
+}
+
+export interface CheckedOut {
+  at: string;
+  /** Whether it was restored on trial, as a whole. */
+  tried: boolean;
+  wrong: Array<string>;
+}
+
+export interface ChecksOut {
+  sound: boolean;
+  backups: Array<CheckedOut>;
 }
 
 /** An entry with what it cites. `documents` are those that it links to, as they are now. */
@@ -1186,7 +1250,9 @@ export interface PastOut {
   messages: Record<string, number>;
   earlier: number;
   secrets: number;
+  /** Some of what was passed over, and why. */
   skipped: Array<PastSkippedOut>;
+  passed_over: number;
   samples: Array<PastSampleOut>;
 }
 
@@ -1225,6 +1291,12 @@ export interface ProposalOut {
   why: string;
   sources: Array<EntryOut>;
   quotes: Array<WordsOut>;
+}
+
+export interface PurgedOut {
+  at: string;
+  removed: Record<string, number>;
+  wrong: string;
 }
 
 export interface PutIn {
@@ -3149,6 +3221,26 @@ export interface Operations {
     };
     output: ReceiptsOut;
   };
+  /** List the backups in a folder, newest first. Needs the capability `grants`. Only the owner may use it. */
+  backup_list: {
+    input: {
+      /** The whole path of a folder of backups on the server's machine, as /mnt/backups. */
+      folder: string;
+    };
+    output: BackupsOut;
+  };
+  /** Back up all memory into a folder while it is in use, and try the backup out. With keep and keep_last, older backups that no rule keeps are removed; the last good one always stays. Needs the capability `grants`. Only the owner may use it. */
+  backup_make: {
+    input: {
+    } & BackupIn;
+    output: BackedUpOut;
+  };
+  /** Read every piece of all backups in a folder, and restore one on trial, or all of them. Needs the capability `grants`. Only the owner may use it. */
+  backup_check: {
+    input: {
+    } & BackupCheckIn;
+    output: ChecksOut;
+  };
   /** Show which models the settings name and whether they can be used, and where memory is. No key is shown. Needs the capability `grants`. Only the owner may use it. */
   settings_show: {
     input: {
@@ -3282,6 +3374,9 @@ export const ROUTES: { readonly [name in keyof Operations]: readonly [string, st
   memory_erase_plan: ['POST', '/v1/workspaces/{workspace}/erase/plan', false],
   memory_erase: ['POST', '/v1/workspaces/{workspace}/erase', false],
   memory_erasures: ['GET', '/v1/workspaces/{workspace}/erasures', false],
+  backup_list: ['GET', '/v1/backups', false],
+  backup_make: ['POST', '/v1/backups', false],
+  backup_check: ['POST', '/v1/backups/check', false],
   settings_show: ['GET', '/v1/settings', false],
   settings_try: ['POST', '/v1/settings/try', false],
   workspace_spec: ['GET', '/v1/workspaces/{workspace}/spec', false],

@@ -5,7 +5,7 @@ from lukasa.app.earlier import EarlierFolders, earlier_folders, take_over
 from lukasa.app.memory import Lukasa
 from lukasa.app.move import moving
 from lukasa.app.outside import model_status, open_curated_file, open_decisions, past_reader, pull_model
-from lukasa.app.portable import import_whole, open_export
+from lukasa.app.portable import clear_whole, import_whole, open_export
 from lukasa.app.removal import account_removal
 from lukasa.app.settings import DEFAULT_ACCOUNT, DEFAULT_WORKSPACE, Settings
 
@@ -17,6 +17,7 @@ __all__ = [
     "Settings",
     "account_removal",
     "check_backups",
+    "clear_whole",
     "earlier_folders",
     "import_whole",
     "is_backup_folder",

@@ -70,6 +70,14 @@ class BackupMethods(OpenMemory):
             )
         return self.backups.run(path, keep=keep, keep_last=keep_last, purge=purge, tell=tell)
 
+    def list_backups(self, folder: str | Path) -> list[Listed]:
+        """Return the backups of a folder, newest first."""
+        return list_backups(folder)
+
+    def check_backups(self, folder: str | Path, *, every: bool = False) -> list[Checked]:
+        """Read all backups of a folder, and try out the newest one, or all of them."""
+        return check_backups(folder, every=every)
+
     @contextmanager
     def _moment(self) -> Iterator[Sequence[Exported]]:
         """Hold all stores at one moment, for reading; nobody waits for it."""

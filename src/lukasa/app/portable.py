@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from lukasa.app.opening import OpenMemory
 from lukasa.app.places import memory_at, require_engine, require_kept
 from lukasa.app.settings import DEFAULT_WORKSPACE, Settings
-from lukasa.model.errors import InvalidInput
+from lukasa.model.errors import Conflict, InvalidInput
 from lukasa.model.values import Trust
 from lukasa.service import admin
 from lukasa.spec.load import parse_spec, up_to_date
@@ -76,12 +76,12 @@ class PortableMethods(OpenMemory):
     def merge_plan(self, name: str, into: str) -> ImportPlan:
         """Return what `merge_workspaces` would do, and do nothing."""
         with self._taken_out(name, into) as file:
-            return self.portable.plan(file, into=into)
+            return self.portable.plan(file, into=into, live=True)
 
     def merge_workspaces(self, name: str, into: str, *, confirm: str = "") -> ImportPlan:
         """Merge all of a workspace into another one, as an import of its export does. The first one stays as it is."""
         with self._taken_out(name, into) as file:
-            return self.portable.run(file, into=into, confirm=confirm)
+            return self.portable.run(file, into=into, confirm=confirm, live=True)
 
     def _taken_out(self, name: str, into: str) -> ExportFile:
         """Return an export of a workspace in a file that has no name."""
@@ -106,6 +106,22 @@ def open_export(path: Path, tell: Callable[[int], None] = lambda size: None) -> 
     """Open an export, and verify every line of it."""
     opened: ExportFile = import_module("lukasa.storage.export_file").ExportFile.open(path, tell)
     return opened
+
+
+def clear_whole(settings: Settings, file: ExportFile) -> bool:
+    """Remove what an interrupted import of a whole account has left in a place without memory; False if nothing."""
+    if not admin.portable.all_of_it(file):
+        return False
+    target = memory_at(settings.database, settings.data, settings.account_name)
+    try:
+        found = target.mark() is not None
+        if found:
+            target.clear()
+        return found
+    except Conflict:  # memory is there, and whole
+        return False
+    finally:
+        target.close()
 
 
 def import_whole(settings: Settings, file: ExportFile, tell: Callable[[int], None]) -> Whole | None:

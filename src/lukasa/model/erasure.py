@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
 from msgspec import Struct
+from msgspec import json as msgspec_json
 from msgspec.structs import replace
 
 from lukasa.model.text import fold
@@ -17,6 +18,7 @@ from lukasa.model.text import fold
 ERASED = "[erased]"
 _BETWEEN = r"(?:[\s_\-]|\\[nrt])+"  # between two words of a name: also in a file name, or in a text within JSON
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_ENCODE = msgspec_json.Encoder(enc_hook=lambda value: None).encode
 _SENTENCE = re.compile(r"[^.!?\n。！？]*[.!?\n。！？]*")
 
 
@@ -32,12 +34,35 @@ class Words(Struct, frozen=True):
         """Whether a text, or a text inside a list, mapping or struct, holds one of them."""
         if type(value) is str:
             return bool(value) and _pattern(self.forms).search(value) is not None
+        try:
+            return self.may_be_in(_ENCODE(value).decode()) and self._found_within(value)
+        except UnicodeEncodeError:  # half a surrogate pair has no encoding
+            return self._found_within(value)
+
+    def may_be_in(self, text: str) -> bool:
+        """Whether a text can hold one of them, also as JSON: no answer for certain, but a fast one for most texts."""
+        hint = _hint(self.forms)
+        if hint is None:
+            return True
+        needles, pattern = hint
+        if needles and text.isascii():
+            small = text.lower()
+            return any(needle in small for needle in needles)
+        return pattern.search(text) is not None
+
+    def may_be_in_row(self, row: Sequence[Any]) -> bool:
+        """Whether a row of a table can hold one of them: a fast answer before the row is decoded."""
+        return self.may_be_in("\n".join([one for one in row if type(one) is str]))
+
+    def _found_within(self, value: Any) -> bool:
+        if type(value) is str:
+            return bool(value) and _pattern(self.forms).search(value) is not None
         if isinstance(value, Struct):
-            return any(self.found_in(getattr(value, name)) for name in value.__struct_fields__)
+            return any(self._found_within(getattr(value, name)) for name in value.__struct_fields__)
         if isinstance(value, dict):
-            return any(self.found_in(key) or self.found_in(part) for key, part in value.items())
+            return any(self._found_within(key) or self._found_within(part) for key, part in value.items())
         if isinstance(value, list | tuple | set | frozenset):
-            return any(map(self.found_in, value))
+            return any(map(self._found_within, value))
         return False
 
     def taken_out(self, value: Any) -> Any:
@@ -72,6 +97,10 @@ class Words(Struct, frozen=True):
 
     def count(self, data: bytes) -> int:
         """How often the bytes of a file hold one of them, in any encoding."""
+        if needles := _needles(self.forms):
+            small = data.lower()
+            if not any(needle in small for needle in needles):
+                return 0
         return sum(1 for _ in _bytes(self.forms).finditer(data))
 
 
@@ -99,6 +128,28 @@ def _spellings(form: str) -> Iterable[str]:
         if escaped != text:
             yield escaped
             yield json.dumps(text, ensure_ascii=False)[1:-1]
+
+
+@lru_cache(maxsize=64)
+def _hint(forms: tuple[str, ...]) -> tuple[tuple[str, ...], re.Pattern[str]] | None:
+    """Return a part of each spelling that no encoding as JSON changes: its longest run of letters; None if none is.
+
+    A text without any of these has no form. They come in small letters for texts of ASCII, and as a pattern.
+    """
+    runs = {max(re.findall(r"\w+", text), key=len, default="") for form in forms for text in _spellings(form)}
+    if not all(runs):
+        return None
+    small = tuple(run.lower() for run in runs if run.isascii())
+    return small, re.compile("|".join(sorted(runs, key=len, reverse=True)) or r"(?!)", re.IGNORECASE)
+
+
+@lru_cache(maxsize=64)
+def _needles(forms: tuple[str, ...]) -> tuple[bytes, ...]:
+    """Return what the bytes of a file hold, in small letters, if they hold a form; nothing if a form is not ASCII."""
+    runs = {max(re.findall(r"[a-z0-9]+", form.lower()), key=len, default="") for form in forms}
+    if not all(runs) or not all(form.isascii() for form in forms):
+        return ()
+    return tuple(run.encode(code) for run in runs for code in ("ascii", "utf-16-le", "utf-16-be"))
 
 
 def _whole(text: str) -> str:

@@ -35,7 +35,10 @@ _SOME_NUMBER = (
 _QUOTED = r"""["“”„«»`]([^"“”„«»`\n]{3,120})["“”«»`]"""
 _CLOSING, _OPENING = ".,;:!?)]}>\"'’”“«»`", "([{<\"'’“”„«»`"
 _LITERAL = r"\d|(?<=\w)[/\\_@#=]+(?=\w)|^[/~.]+/\w|(?<=\w)(?:::|\.)(?=[^\W\d])|(?<=[a-z])[A-Z]"
-_ORDINARY = r"\d{1,2}|(?:19|20)\d\d|\d{1,2}(?:st|nd|rd|th|am|pm|\.)|\d{1,2}:\d\d|[A-Za-z.]{1,4}\.?"
+_ORDINARY = (
+    r"[$€£]?\d{1,2}%?|(?:19|20)\d\d|\d{1,4}(?:st|nd|rd|th|am|pm|s|k|m|h|\.)|\d{1,2}:\d\d(?:am|pm)?|[A-Za-z]{1,9}"
+)
+_ORDINARY += r"|[A-Za-z.]{1,4}\.?|(?:and/or|his/her|he/she|w/o|24/7|\d-(?:day|week|month|year)(?:-old)?)"
 
 
 def literals(query: str) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ methods, so that every engine decides alike. A backend's transaction implements 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -100,9 +100,11 @@ class Rows(Protocol):
         limit: int | None = None,
         after: str | None = None,
         hold: bool = False,
+        only: Callable[[Sequence[Any]], bool] | None = None,
     ) -> list[Value]:
         """The values of a query in its order; a paged one begins behind the key `after`.
 
+        Rows of which `only` says no are left out before they are decoded: a search through all rows is fast by that.
         With `hold`, rows that another transaction holds are left out, and the others are held until this one ends. An
         engine with one writer at a time has nothing to do for it.
         """

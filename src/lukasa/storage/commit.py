@@ -155,16 +155,16 @@ def _scrub(rows: Rows, log: _Log, given: Scrub | DropWorkspace, transaction: Tra
     It sees the events before it, and empties some once its own is in the log.
     """
     log.write()
-    restated: list[Operation] = []
+    drafts: list[EventDraft | None] = []
     operation: Scrub | DropWorkspace
     if isinstance(given, Scrub):
-        operation, restated = removal.take(rows, given)
+        operation, drafts = removal.take(rows, given, secret)
     else:
         operation = removal.take_workspace(rows, given)
     log.add([describe(operation, secret)])
     log.write()
     removal.redact(rows, operation, log.seq)
-    log.add(describe(one, secret) for one in restated)
+    log.add(drafts)
     if isinstance(given, Scrub) and given.restated:
         log.add(_restate_entries(rows, transaction, given.restated))
     log.write()

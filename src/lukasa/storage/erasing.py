@@ -64,16 +64,14 @@ def mentions(rows: Rows, words: Words) -> Mentions:
     """Find all rows that hold the words."""
 
     def of(query: Any, *values: Any) -> Any:
-        return [one for one in rows.select(query, *values) if words.found_in(one)]
+        return [one for one in rows.select(query, *values, only=words.may_be_in_row) if words.found_in(one)]
 
-    named, documents = rows.select(tables.ALL_NAMED_VERSIONS), rows.select(tables.ALL_DOCUMENT_VERSIONS)
-    names = {one.name for one in named if words.found_in(one)}
-    ids = {one.id for one in documents if words.found_in(one)}
+    names, ids = _rewritten(rows, words)
     jobs: list[Job] = rows.select(tables.ALL_JOBS)
     busy = {step.job for step in rows.select(tables.STEPS_AMONG, [job.id for job in jobs]) if words.found_in(step)}
     return Mentions(
-        named=[one for one in named if one.name in names],
-        documents=[one for one in documents if one.id in ids],
+        named=[one for one in rows.select(tables.ALL_NAMED_VERSIONS) if one.name in names] if names else [],
+        documents=[one for one in rows.select(tables.ALL_DOCUMENT_VERSIONS) if one.id in ids] if ids else [],
         passages=of(tables.ALL_PASSAGES),
         utterances=of(tables.ALL_UTTERANCES),
         transcripts=of(tables.NEWEST_TRANSCRIPTS, None),
@@ -100,15 +98,29 @@ def listed(rows: Rows, extent: Extent) -> tuple[Versioned, Versioned]:
 
 def events(rows: Rows, words: Words) -> Iterator[Event]:
     """Give the events that hold the words, or the commitments to texts of pages and documents that are rewritten."""
-    named, versions = rows.select(tables.ALL_NAMED_VERSIONS), rows.select(tables.ALL_DOCUMENT_VERSIONS)
-    pages = {one.name for one in named if words.found_in(one)}
-    documents = {one.id for one in versions if words.found_in(one)}
-    for event in rows.select(tables.EVENTS_AFTER, 0, None):
+    pages, documents = _rewritten(rows, words)
+    prefixes = tuple(prefix for prefix, names in (("named.", pages), ("document.", documents)) if names)
+    action = tables.EVENTS.positions["action"]
+
+    def may_be(row: Sequence[Any]) -> bool:
+        return row[action].startswith(prefixes) or words.may_be_in_row(row)
+
+    for event in rows.select(tables.EVENTS_AFTER, 0, None, only=may_be):
         about = (event.action.startswith("named.") and event.subject in pages) or (
             event.action.startswith("document.") and event.subject in documents
         )
         if may_be_emptied(event) and (about or words.found_in([event.subject, event.detail])):
             yield event
+
+
+def _rewritten(rows: Rows, words: Words) -> tuple[set[str], set[str]]:
+    """Return the names of the pages, and the ids of the documents, that have the words in any version."""
+    named = rows.select(tables.ALL_NAMED_VERSIONS, only=words.may_be_in_row)
+    versions = rows.select(tables.ALL_DOCUMENT_VERSIONS, only=words.may_be_in_row)
+    return (
+        {one.name for one in named if words.found_in(one)},
+        {one.id for one in versions if words.found_in(one)},
+    )
 
 
 def refuse_while_busy(found: Mentions) -> None:
@@ -127,11 +139,12 @@ def take_words(rows: Rows, extent: Extent) -> list[Operation]:
     for table, values in (
         (tables.TRANSCRIPTS, found.transcripts),
         (tables.RIVALS, found.rivals),
-        (tables.CHANNELS, found.channels),
-        (tables.ACTIONS, found.actions),
     ):
         for one in values:
             rows.save(table, words.taken_out(one))
+    for action in found.actions:  # its label names what rests on it: it stays, and the receipt tells where words are
+        rows.save(tables.ACTIONS, replace(action, description=words.taken_out(action.description)))
+    _rename_channels(rows, found.channels, words)
     for submission in found.submissions:
         rows.save(tables.SUBMISSIONS, submission.without_words())
     for amendment in found.amendments:
@@ -146,6 +159,17 @@ def take_words(rows: Rows, extent: Extent) -> list[Operation]:
     _empty_messages(rows, found.utterances, words)
     revision_rows.erase_words(rows, words)
     return [*_pages(rows, found.named, words), *_documents(rows, found, extent)]
+
+
+def _rename_channels(rows: Rows, found: Sequence[Channel], words: Words) -> None:
+    """Write channels without the words. Two that are then named alike get a number."""
+    taken = {(one.workspace, one.name) for one in rows.select(tables.ALL_CHANNELS)} if found else set()
+    for one in found:
+        bare = words.taken_out(one.name)
+        names = (bare, *(f"{bare} {n}" for n in range(2, len(taken) + 3)))
+        name = next(name for name in names if name == one.name or (one.workspace, name) not in taken)
+        taken.add((one.workspace, name))
+        rows.save(tables.CHANNELS, replace(words.taken_out(one), name=name))
 
 
 def _restate(rows: Rows, table: Any, query: Any, key: str, values: Sequence[Any], words: Words) -> None:

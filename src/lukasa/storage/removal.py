@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from msgspec.structs import replace
 
 from lukasa.model.disclosure import Disclosure, without
-from lukasa.model.events import Event, may_be_emptied, redaction
+from lukasa.model.events import Event, EventDraft, may_be_emptied, redaction
 from lukasa.model.job import JobState
 from lukasa.model.scrub import Extent, Holdings, KeptRow, Versioned, manifest_digest
 from lukasa.model.submission import SubmissionState
@@ -16,7 +16,7 @@ from lukasa.model.sync import thing_of
 from lukasa.model.timestamps import micros
 from lukasa.storage import erasing, job_queue, revision_rows, row_rules, tables
 from lukasa.storage.backend import Rows
-from lukasa.storage.operations import DropWorkspace, Operation, Scrub
+from lukasa.storage.operations import DropItem, DropWorkspace, Scrub, describe
 from lukasa.storage.tables import Purged
 
 FILES = Purged("")  # says that the engine's files may still hold what was scrubbed
@@ -126,10 +126,11 @@ def _undisclose(rows: Rows, extent: Extent, held: Holdings) -> None:
     rows.insert(tables.DISCLOSURES, [one for one in left if one is not None])
 
 
-def take(rows: Rows, operation: Scrub) -> tuple[Scrub, list[Operation]]:
+def take(rows: Rows, operation: Scrub, secret: bytes) -> tuple[Scrub, list[EventDraft | None]]:
     """Remove everything, if it is what was expected.
 
-    The answer says which events are to be emptied, and what an erasure left of pages and documents, which needs events.
+    The answer says which events are to be emptied, and has the events of an erasure: what it left of pages and
+    documents, and which items are gone.
     """
     extent, held = operation.extent, _listed(rows, operation.extent)
     row_rules.check_manifest(manifest_digest(extent, held), operation.expect)
@@ -152,14 +153,17 @@ def take(rows: Rows, operation: Scrub) -> tuple[Scrub, list[Operation]]:
     if extent.copies:
         _drop_copies(rows)
         revision_rows.erase_kinds(rows, ("transcript", "utterance", "amendment"))
-    restated: list[Operation] = []
+    drafts: list[EventDraft | None] = []
     if extent.erases:
         for place in extent.items:
-            rows.drop_item(place)
+            item = rows.stored_item(place)
+            if item is not None:
+                rows.drop_item(place)
+                drafts.append(describe(DropItem(place, "erased"), item.salt))
         drop_grounds(rows, sorted(stay))
         rows.drop_entries(sorted(stay), retire=False)
-        restated = erasing.take_words(rows, extent)
-    return replace(operation, redacted=redaction(going)), restated
+        drafts += [describe(one, secret) for one in erasing.take_words(rows, extent)]
+    return replace(operation, redacted=redaction(going)), drafts
 
 
 def drop_entries(rows: Rows, ids: Sequence[str]) -> None:

@@ -462,6 +462,10 @@ class Ground(Protocol):
         """Make the store, or open what an attempt has left of it. Conflict if another one is in its place."""
         ...
 
+    def left(self, about: About) -> bool:
+        """Return whether an attempt that did not end has left something of the store."""
+        ...
+
     def clear(self, about: About) -> None:
         """Remove what an attempt has left."""
         ...

@@ -27,9 +27,11 @@ from lukasa.storage.operations import SaveGrant, Transaction
 from lukasa.storage.port import Store
 
 if TYPE_CHECKING:
+    from lukasa.service.admin.backing_up import BackedUp
     from lukasa.service.admin.erasing import ErasurePlan, Receipt
     from lukasa.service.admin.portable import ImportPlan, Portable
     from lukasa.service.admin.removing import Removal, Removed
+    from lukasa.service.admin.restoring import Checked, Listed
     from lukasa.service.sync.syncing import Sync
 
 WORKER = "lukasa"  # the principal of background work
@@ -135,6 +137,9 @@ class Workspaces(Protocol):
     def sync(self) -> Sync: ...
     def removal_plan(self, name: str) -> Removal: ...
     def remove_workspace(self, name: str, *, confirm: str) -> Removed: ...
+    def backup(self, folder: str, *, keep: str = "", keep_last: int | None = None, purge: bool = False) -> BackedUp: ...
+    def list_backups(self, folder: str) -> list[Listed]: ...
+    def check_backups(self, folder: str, *, every: bool = False) -> list[Checked]: ...
 
 
 class AccessControl(Struct, frozen=True):

@@ -544,7 +544,8 @@ def _chats(room: _Room, words: Words) -> list[str]:
 
 def _unreachable(rooms: Sequence[_Room]) -> Iterator[str]:
     yield "prompts that were sent already, and what the models' providers keep of them"
-    yield "backups, exports and copies of the files elsewhere"
+    yield "backups until `lukasa backup DIR --purge`, exports, and copies of the files elsewhere"
+    yield "what a disk or a database server keeps beside its files: snapshots, a write-ahead log until it is replaced"
     for room in rooms:
         if room.is_local and room.ctx.kept_files is not None and (known := room.ctx.kept_files().elsewhere()):
             yield f"the curated document's history in git repositories elsewhere: {', '.join(known)}"

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO, Literal, TypeAlias
+from typing import Any, BinaryIO, Literal, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -24,7 +24,7 @@ from lukasa.model.values import Origin, Trust
 from lukasa.ports import Clock
 from lukasa.service import inputs
 from lukasa.service.admin import page_folder
-from lukasa.service.admin.merging import Merged, Merging, Outcome, Sample, merge, outlook
+from lukasa.service.admin.merging import HERE_ONLY, Merged, Merging, Outcome, Sample, merge, outlook
 from lukasa.service.admin.page_folder import Pages
 from lukasa.service.call import CallContext
 from lukasa.spec.load import parse_spec, up_to_date
@@ -34,6 +34,8 @@ from lukasa.storage.export_records import KINDS
 from lukasa.storage.operations import Record, SaveWorkspace, Transaction
 from lukasa.storage.port import Store
 from lukasa.storage.transfer import THE_ACCOUNT, Given, Ground, Role
+
+_OF_PLACES = {part.name for part in (*HERE_ONLY, transfer.ACCESS)}  # what only tells how memory is used
 
 What = Literal["workspace", "account", "all"]
 Way = Literal["whole", "merge"]
@@ -183,12 +185,22 @@ class Portable:
     # In
 
     def plan(
-        self, file: ExportFile, *, into: str = "", trust: Trust = Trust.AUTHOR, tell: Tell = lambda steps: None
+        self,
+        file: ExportFile,
+        *,
+        into: str = "",
+        trust: Trust = Trust.AUTHOR,
+        live: bool = False,
+        tell: Tell = lambda steps: None,
     ) -> ImportPlan:
-        """Return what an import would do, and do nothing."""
+        """Return what an import would do, and do nothing.
+
+        With `live`, the file was made just now of a workspace in use: the digest covers its memory, and not how it is
+        used.
+        """
         self._require_owner("import memory")
         stores = tuple(self._planned(store, into, trust, tell) for store in _wanted(file, into))
-        return _plan(file, stores, into, trust)
+        return _plan(file, stores, into, trust, live)
 
     def run(
         self,
@@ -197,6 +209,7 @@ class Portable:
         into: str = "",
         trust: Trust = Trust.AUTHOR,
         confirm: str = "",
+        live: bool = False,
         tell: Tell = lambda steps: None,
     ) -> ImportPlan:
         """Bring a file in. With `confirm`, only what a dry run with that digest showed.
@@ -204,10 +217,20 @@ class Portable:
         If it is killed, the same call goes on: what has come in already is known.
         """
         self._require_owner("import memory")
-        if confirm and self.plan(file, into=into, trust=trust).digest != confirm:
+        if confirm and self.plan(file, into=into, trust=trust, live=live).digest != confirm:
             raise Conflict("what would be imported has changed since the dry run", fix="look at a new dry run")
         stores = tuple(self._taken(file, store, into, trust, tell) for store in _wanted(file, into))
-        return replace(_plan(file, stores, into, trust), done=True)
+        return replace(_plan(file, stores, into, trust, live), done=True)
+
+    def clear(self, file: ExportFile) -> list[str]:
+        """Remove what an interrupted import of a file has left of workspaces that are not here; return their names."""
+        self._require_owner("import memory")
+        here, ground, cleared = {info.id for info in self._rooms.infos()}, self._rooms.ground(), list[str]()
+        for store in file.stores:
+            if store.workspace is not None and store.about.id not in here and ground.left(store.about):
+                ground.clear(store.about)
+                cleared.append(store.workspace.name)
+        return cleared
 
     def _home(self, store: FileStore, into: str, trust: Trust) -> WorkspaceInfo | None:
         """Return the workspace that a store is merged into; None if it comes in whole."""
@@ -293,10 +316,14 @@ def _merged(store: FileStore, name: str, found: Merged) -> StorePlan:
     return StorePlan(store.about.id, name, "merge", found.counts, tuple(found.samples))
 
 
-def _plan(file: ExportFile, stores: tuple[StorePlan, ...], into: str, trust: Trust) -> ImportPlan:
-    survey = file.survey
-    listed = [[store.id, store.name, store.way, store.counts] for store in stores]
-    digest = hashlib.sha256(canonical_json([survey.digest, into, int(trust), listed]).encode()).hexdigest()
+def _plan(file: ExportFile, stores: tuple[StorePlan, ...], into: str, trust: Trust, live: bool) -> ImportPlan:
+    survey, counts = file.survey, [store.counts for store in stores]
+    origin: Any = survey.digest
+    if live:
+        origin = [[store.about.id, *store.about.head] for store in file.stores]
+        counts = [{kind: of for kind, of in one.items() if kind not in _OF_PLACES} for one in counts]
+    listed = [[store.id, store.name, store.way, of] for store, of in zip(stores, counts, strict=True)]
+    digest = hashlib.sha256(canonical_json([origin, into, int(trust), listed]).encode()).hexdigest()
     trusts = {Trust(int(value)).name.lower(): count for value, count in sorted(survey.trusts.items())}
     made_at = str(survey.header.get("made_at", ""))[:MOST_NAME]
     return ImportPlan(file.name, made_at, survey.lines, trusts, survey.sensitive, stores, digest)

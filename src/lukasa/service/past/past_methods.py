@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,12 +30,14 @@ class PastMethods(Bound, frozen=True):
         mine: bool = False,
         dry_run: bool = False,
         called: str = "",
+        watch: Callable[[int, int], None] = lambda done, of: None,
     ) -> Brought:
         """Bring what another program remembers into this workspace alone; with `dry_run`, only say what there is.
 
         All of it is read before anything is written. `called` is the name of a file that was sent, for provenance. A
-        worker observes the conversations.
+        worker observes the conversations. `watch` is told after each thing how many are through, of how many.
         """
         work = past.importing.into(self.ctx, str(path), format=format, since=since, tier=tier, mine=mine, called=called)
         planned = work.plan()
-        return planned if dry_run else work.run()
+        through = count(1)
+        return planned if dry_run else work.run(lambda: watch(next(through), planned.found))

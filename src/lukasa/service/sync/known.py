@@ -112,13 +112,7 @@ class Known:
     def erased_entry(self, id: str) -> bool:
         """Whether an entry is known, and not to be seen any more."""
         thing = self.things_at([id])[id]
-        if not any(one.revision.kind == "entry" for one in self._all(thing)):
-            return False
-        return all(one.spot != id or one.plain is None for one in self.seen("entry", thing))
-
-    def _all(self, thing: str) -> list[KeptRevision]:
-        self.rows("entry", thing)
-        return [self._rows[digest] for digest in self._things[thing]]
+        return any(one.spot == id and one.path and one.plain is None for one in self.seen("entry", thing))
 
     # What they say
 

@@ -81,6 +81,7 @@ class MemoryRows:
         limit: int | None = None,
         after: str | None = None,
         hold: bool = False,
+        only: Callable[[Sequence[Any]], bool] | None = None,
     ) -> list[Value]:
         table, positions = query.table, query.table.positions
         found = [(place, row) for place, (_, row) in enumerate(self._admitted(query, values))]
@@ -92,7 +93,7 @@ class MemoryRows:
             rows = self._behind(query, after, rows)
         if query.given is not table:
             rows = [tuple([row[positions[name]] for name in query.given.columns]) for row in rows[:limit]]
-        return [query.given.decode(row) for row in rows[:limit]]
+        return [query.given.decode(row) for row in rows[:limit] if only is None or only(row)]
 
     def _behind(self, query: Query[Any], after: str, rows: Sequence[Row]) -> list[Row]:
         """The rows behind a key, which the query itself need not admit, in the order of insertion or against it."""

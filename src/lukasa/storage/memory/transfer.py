@@ -287,6 +287,9 @@ class MemoryGround:
         made.furnish(about)
         return made
 
+    def left(self, about: About) -> bool:
+        return about.id in self._stores
+
     def clear(self, about: About) -> None:
         self._stores.pop(about.id, None)
 

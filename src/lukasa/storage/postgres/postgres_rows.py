@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any, TypeVar
 
@@ -45,6 +45,7 @@ class PostgresRows(TextRowsTable):
         limit: int | None = None,
         after: str | None = None,
         hold: bool = False,
+        only: Callable[[Sequence[Any]], bool] | None = None,
     ) -> list[Value]:
         skipped, bound = _bound(query, values)
         if query.paged and after is not None:
@@ -54,7 +55,8 @@ class PostgresRows(TextRowsTable):
             statement += " FOR UPDATE SKIP LOCKED"
         elif query is _HELD_ROWS and self.db.writes:
             statement += " FOR UPDATE"
-        return [query.given.decode(row) for row in self.db.all(statement, *bound, limit)]
+        found = self.db.all(statement, *bound, limit)
+        return [query.given.decode(row) for row in found if only is None or only(row)]
 
     def walk(self, query: Query[Value], *values: Any) -> Iterator[Value]:
         """The values of a query, row by row."""

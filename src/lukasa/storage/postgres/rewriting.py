@@ -35,7 +35,8 @@ def rewrite(database: Database, *, large: bool, whole: bool = False) -> bool:
         found = db.execute(sql.MAY_REWRITE).fetchone()
         if found is None or not found[0] or (found[1] > LARGEST and not large):
             return False
-        tables = [name for (name,) in db.execute(sql.EVERY_TABLE)] if whole or large else list(sql.REWRITTEN)
+        every = [name for (name,) in db.execute(sql.FILLED_TABLES)]
+        tables = [name for name in every if whole or large or name not in sql.NEVER_SCRUBBED]
         wait = _LONG_WAIT if large else _WAIT
         db.execute("SET statement_timeout = 0")
         db.execute(f"SET lock_timeout = {round(wait * 1000)}".encode())

@@ -758,39 +758,26 @@ REDACT = "UPDATE events SET subject = '', detail = '{}' WHERE store = %s AND seq
 FILES_UNSWEPT = "SELECT place FROM unswept WHERE store = %s AND conversation = ''"
 FILES_PURGED = "DELETE FROM unswept WHERE store = %s AND conversation = '' AND place <= %s"
 # Tables that held words of what was scrubbed.
-REWRITTEN = (
-    "entries",
-    "versions",
-    "vectors",
-    "postings",
-    "named",
-    "named_versions",
-    "notes",
-    "transcripts",
-    "utterances",
-    "utterance_postings",
-    "amendments",
-    "submissions",
-    "jobs",
-    "job_steps",
-    "points",
-    "answers",
-    "events",
-    "confirmations",
-    "rivals",
-    "citations",
-    "citation_checks",
-    "revisions",
-    "sync_notes",
+# A scrub or an erasure takes words out of any table but these: they hold numbers, ids and what an operator named.
+NEVER_SCRUBBED = frozenset(
+    """accounts migrations heads counters access grants models spending watches workspaces vector_indexes unswept
+    redactions retired partitions""".split()
 )
-
-_REWRITTEN_TABLES = ", ".join(f"'lukasa.{table}'::regclass" for table in REWRITTEN)
 MAY_REWRITE = f"""
-SELECT bool_and(pg_has_role(c.relowner, 'USAGE')), sum(pg_total_relation_size(c.oid))
-FROM pg_class AS c WHERE c.oid IN ({_REWRITTEN_TABLES})
+SELECT bool_and(pg_has_role(relowner, 'USAGE')), sum(pg_total_relation_size(oid)) FROM pg_class
+WHERE relnamespace = 'lukasa'::regnamespace AND relkind = 'r'
+AND relname NOT IN ({", ".join(f"'{table}'" for table in sorted(NEVER_SCRUBBED))})
 """
 EVERY_TABLE = """
 SELECT relname::text FROM pg_class WHERE relnamespace = 'lukasa'::regnamespace AND relkind = 'r' ORDER BY relname
+"""
+# Without a table that never had a row: it and its indexes have no page but the first.
+FILLED_TABLES = """
+SELECT relname::text FROM pg_class AS c WHERE relnamespace = 'lukasa'::regnamespace AND relkind = 'r' AND (
+    pg_relation_size(c.oid) > 0
+    OR pg_indexes_size(c.oid) > 8192 * (SELECT count(*) FROM pg_index WHERE indrelid = c.oid)
+)
+ORDER BY relname
 """
 # These hold no texts of a store, only numbers and ids.
 WORDLESS = frozenset({"accounts", "vectors", "passage_vectors", "item_vectors", "migrations", "heads"})

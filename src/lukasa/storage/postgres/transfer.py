@@ -351,6 +351,9 @@ class DatabaseGround:
             self._database.begin_move([(about.id, self._account, about.role, *named)])
         return PostgresPages(self._database, about.id, about.id, lambda: self._database.reading(about.id))
 
+    def left(self, about: About) -> bool:
+        return bool(self._database.mark_of(about.id))
+
     def clear(self, about: About) -> None:
         self._database.clear([about.id])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any, TypeVar
 
@@ -40,13 +40,14 @@ class SqliteRows(EntryTable):
         limit: int | None = None,
         after: str | None = None,
         hold: bool = False,
+        only: Callable[[Sequence[Any]], bool] | None = None,
     ) -> list[Value]:
         bound = _bound(query, values)
         if query.paged:
             bound.append(after)
         bound.append(DIALECT.no_limit if limit is None else limit)
         decode = query.given.decode
-        return [decode(row) for row in all_rows(self.db, SELECT(query), bound)]
+        return [decode(row) for row in all_rows(self.db, SELECT(query), bound) if only is None or only(row)]
 
     def walk(self, query: Query[Value], *values: Any) -> Iterator[Value]:
         """The values of a query that is not paged, row by row."""

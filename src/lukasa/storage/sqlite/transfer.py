@@ -351,6 +351,9 @@ class FolderGround:
             made.furnish(about)
         return made
 
+    def left(self, about: About) -> bool:
+        return (self._data / WORKSPACES / about.id / MEMORY).exists()
+
     def clear(self, about: About) -> None:
         self.close()
         remove_store(self._data / WORKSPACES / about.id)

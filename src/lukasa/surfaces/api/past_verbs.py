@@ -13,8 +13,10 @@ from pydantic import Field
 
 from lukasa.model.errors import InvalidInput
 from lukasa.model.grant import Capability
+from lukasa.service.past.importing import Brought
 from lukasa.surfaces.api.verb import Call, Moment, Verb, VerbInput, VerbOutput
 
+MOST_NAME = 200  # characters
 _PLAIN = re.compile(r"[^\w. -]+")
 
 
@@ -52,8 +54,15 @@ class PastOut(VerbOutput):
     messages: dict[str, int]
     earlier: int
     secrets: int
-    skipped: list[PastSkippedOut]
+    skipped: list[PastSkippedOut] = Field(description="Some of what was passed over, and why.")
+    passed_over: int
     samples: list[PastSampleOut]
+
+
+def file_name(given: str) -> str:
+    """Return the name of a file that was sent, without a folder and without signs that a file system may not take."""
+    plain = _PLAIN.sub("-", given.replace("\\", "/").rsplit("/", 1)[-1])[:MOST_NAME].strip(" -") or "file"
+    return {"..": "file", ".": "file"}.get(plain, plain)
 
 
 def memory_import(call: Call, given: PastIn) -> PastOut:
@@ -61,8 +70,7 @@ def memory_import(call: Call, given: PastIn) -> PastOut:
         data = base64.b64decode(given.data, validate=True)
     except (binascii.Error, ValueError):
         raise InvalidInput("data is not base64", fix="encode the bytes of the file as base64") from None
-    plain = _PLAIN.sub("-", given.name.replace("\\", "/").rsplit("/", 1)[-1]).strip(" -") or "file"
-    named = {"..": "file", ".": "file"}.get(plain, plain)
+    named = file_name(given.name)
     workspace = call.workspace
     with TemporaryDirectory(prefix="lukasa-") as folder:  # only its owner can enter it, and it goes with the call
         path = Path(folder, named)
@@ -76,9 +84,11 @@ def memory_import(call: Call, given: PastIn) -> PastOut:
             dry_run=given.dry_run,
             called=named,
         )
-    about = ("dry_run", "format", "path", "memories", "conversations", "messages", "earlier", "secrets")
-    rest = {"skipped": done.skipped, "samples": done.samples}
-    return PastOut.of({name: getattr(done, name) for name in about} | rest)
+    return past_out(done)
+
+
+def past_out(done: Brought) -> PastOut:
+    return PastOut.of({name: getattr(done, name) for name in PastOut.model_fields})
 
 
 VERBS = (

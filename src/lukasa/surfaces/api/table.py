@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lukasa.surfaces.api import (
     admin_verbs,
+    backup_verbs,
     conversation_verbs,
     corpus_verbs,
     curation_verbs,
@@ -35,6 +36,7 @@ VERBS: tuple[Verb, ...] = (
     *past_verbs.VERBS,
     *workspace_verbs.VERBS,
     *erase_verbs.VERBS,
+    *backup_verbs.VERBS,
     *settings_verbs.VERBS,
     *sync_verbs.VERBS,
 )

@@ -17,7 +17,7 @@ from lukasa.storage.transfer import Tell
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.invocation import Invocation, pass_invocation
 from lukasa.surfaces.cli.options import ShortGroup
-from lukasa.surfaces.cli.output import Line, bad, colourful, dim, good, line, table, title, warn
+from lukasa.surfaces.cli.output import Line, bad, colourful, dim, good, line, many, table, title, warn
 
 DAMAGED = 3
 
@@ -68,8 +68,13 @@ def backup_make(
 
 
 def _made(done: BackedUp) -> Iterator[Line]:
-    yield line(good("backed up "), f"{done.entries:,} entries and {done.events:,} events to {done.folder}")
-    yield line(dim(f"  {_utc(done.at)}  {done.stores:,} stores, {done.files:,} files; restored on trial and checked"))
+    yield line(good("backed up "), f"{many(done.entries, 'entry')} and {many(done.events, 'event')} to {done.folder}")
+    yield line(
+        dim(
+            f"  {_utc(done.at)}  {many(done.stores, 'store')}, {many(done.files, 'file')};"
+            " restored on trial and checked"
+        )
+    )
     yield line(dim(f"  {_bytes(done.written)} new; all backups there take {_bytes(done.size)}"))
     if done.removed:
         yield line(dim(f"  removed {len(done.removed):,} older backups that no rule keeps"))
@@ -174,12 +179,17 @@ def _restored(done: Restored) -> Iterator[Line]:
     told = good("restored ") if done.done else title("would restore ")
     yield line(told, f"the backup of {_utc(done.at)} into {done.into}")
     yield line(
-        dim(f"  {done.entries:,} entries and {done.events:,} events of {done.stores:,} stores, {done.files} files")
+        dim(
+            f"  {many(done.entries, 'entry')} and {many(done.events, 'event')}"
+            f" of {many(done.stores, 'store')}, {many(done.files, 'file')}"
+        )
     )
     if done.resumed:
         yield line(dim(f"  {done.resumed:,} rows were there from an earlier attempt"))
     if done.findings:
-        yield line(warn("! "), f"the memory had {done.findings:,} faults when it was backed up: see `lukasa doctor`")
+        yield line(
+            warn("! "), f"the memory had {many(done.findings, 'fault')} when it was backed up: see `lukasa doctor`"
+        )
 
 
 def _utc(at: datetime | None) -> str:

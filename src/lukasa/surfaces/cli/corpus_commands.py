@@ -20,7 +20,21 @@ from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.invocation import Invocation, pass_invocation
 from lukasa.surfaces.cli.lines import joined, when
 from lukasa.surfaces.cli.options import ID, CliGroup
-from lukasa.surfaces.cli.output import FAILED, Line, bad, block, brief, colourful, dim, good, line, table, title, warn
+from lukasa.surfaces.cli.output import (
+    FAILED,
+    Line,
+    bad,
+    block,
+    brief,
+    colourful,
+    dim,
+    good,
+    line,
+    many,
+    table,
+    title,
+    warn,
+)
 
 _SHOWN = 20  # files of one outcome that are listed
 _NOTED = {"added": good, "changed": good, "removed": warn, "gone": warn, "failed": bad}
@@ -147,7 +161,7 @@ def _one(one: AddedFile, style: Callable[[str], Any], *, dry: bool) -> Iterator[
         yield line(dim(f"    {one.fix}"))
         return
     version = f"version {one.version}" if one.version else ""
-    size = f"{one.passages:,} passages" if one.passages else ""
+    size = many(one.passages, "passage") if one.passages else ""
     yield line(style(f"{one.outcome} "), one.document, dim(f"  {joined(version, size)}"))
     for note in one.notes:
         yield line(dim(f"    {note}"))
@@ -275,7 +289,7 @@ def _about(found: DocumentAbout) -> Iterator[Line]:
     yield line(title(head.title), dim(f"  {head.id}"))
     worth = joined(head.origin, head.lifecycle, f"weight {head.weight:g}", head.standing)
     yield line(f"  {worth}  in {head.collection}")
-    yield line(f"  version {head.version}, {found.passages:,} passages, {when(head.updated_at)}")
+    yield line(f"  version {head.version}, {many(found.passages, 'passage')}, {when(head.updated_at)}")
     if found.source is not None:
         yield line(f"  read from {found.source.location}", dim(f"  {found.source.media_type}"))
         for note in found.source.notes:

@@ -23,7 +23,7 @@ from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.invocation import Invocation, pass_invocation, read_text, text_or_stdin
 from lukasa.surfaces.cli.lines import joined, when
 from lukasa.surfaces.cli.options import ID, CliCommand, CliGroup
-from lukasa.surfaces.cli.output import Line, bad, block, dim, good, line, safe, table, title, warn, write
+from lukasa.surfaces.cli.output import Line, bad, block, dim, good, line, many, safe, table, title, warn, write
 
 
 @click.group(cls=CliGroup, examples=("lukasa curated show", "lukasa curated history"))
@@ -165,7 +165,7 @@ def reflect(cli: Invocation, rules: bool) -> None:
 def _round(done: Round) -> Iterator[Line]:
     for error in done.errors:
         yield line(bad("failed "), error)
-    yield line(f"{done.observations} observations, {len(done.proposals)} proposals.")
+    yield line(f"{many(done.observations, 'observation')}, {many(len(done.proposals), 'proposal')}.")
     if done.left_over:
         yield line(dim(f"  {done.left_over} had no room; the next reflection reads them"))
     yield from _proposals(done.proposals)

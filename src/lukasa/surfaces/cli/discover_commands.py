@@ -12,7 +12,7 @@ from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.invocation import Invocation, pass_invocation
 from lukasa.surfaces.cli.lines import joined, when
 from lukasa.surfaces.cli.options import ID, CliGroup
-from lukasa.surfaces.cli.output import Line, block, brief, dim, good, line, table, title, warn
+from lukasa.surfaces.cli.output import Line, block, brief, dim, good, line, many, table, title, warn
 
 
 class _DiscoverGroup(CliGroup):
@@ -139,7 +139,7 @@ def feed_add(cli: Invocation, url: str) -> None:
     The worker asks it every hour. What it holds now counts as seen; each later item becomes a discovery.
     """
     begun = cli.workspace().follow_feed(url)
-    told = dim(f"  {len(begun.seen)} items now; new ones come while a worker runs")
+    told = dim(f"  {many(len(begun.seen), 'item')} now; new ones come while a worker runs")
     cli.emit(plain(begun), [line(good("following "), begun.location, told)])
 
 

@@ -12,7 +12,8 @@ from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.invocation import Invocation, pass_invocation
 from lukasa.surfaces.cli.lines import when
 from lukasa.surfaces.cli.options import ID, CliCommand
-from lukasa.surfaces.cli.output import Line, dim, good, line, table, title, warn
+from lukasa.surfaces.cli.output import Line, dim, good, line, many, table, title, warn
+from lukasa.surfaces.cli.removal_commands import account_remove, workspace_remove
 from lukasa.upkeep.scrub_plan import SHORTEST
 
 _MOST_SHOWN = 10
@@ -26,6 +27,7 @@ _MOST_SHOWN = 10
         "lukasa erase --person 'Ada Lovelace' --confirm 3f1c9a0b77de",
         "lukasa erase --entry 01a1e1c3-5b1c-7000-8000-0123456789ab",
         "lukasa erase --source notes.md --account",
+        "lukasa erase --workspace drafts",
     ),
 )
 @click.option("--entry", metavar="ID", type=ID, help="One entry.")
@@ -60,8 +62,16 @@ def erase(
 
     Without --confirm, list all that would go and print the digest of the plan; nothing is removed. Afterwards, every
     file is searched for the words, and a receipt says what was found. There is no undo. If it is interrupted, give the
-    same command again. Exits with code 1 if the words are still somewhere.
+    same command again. Exits with code 1 if the words are still somewhere. With --workspace NAME alone, or --account
+    alone, all of that goes, as by `lukasa workspace remove` and `lukasa account remove`.
     """
+    if (entry, source, person, aliases, group) == (None, None, None, (), ()):
+        if account:
+            ctx.invoke(account_remove, confirm=confirm)
+            return
+        if cli.choices.workspace:
+            ctx.invoke(workspace_remove, name=cli.choices.workspace, confirm=confirm)
+            return
     what: dict[str, Any] = {"entry": entry, "source": source, "person": person, "group": group, "shared": shared}
     what["aliases"] = aliases or None
     where = cli.memory if account else cli.workspace()
@@ -107,11 +117,13 @@ def _plan(shown: ErasurePlan) -> Iterator[Line]:
     for id, actions in shown.kept.items():
         yield line(dim("  stays    "), f"{id}: {', '.join(actions)} rests on it")
     for name, count in shown.files.items():
-        yield line(dim("  file     "), f"{name}: {count} times")
+        yield line(dim("  file     "), f"{name}: {many(count, 'time')}")
     if shown.chats:
-        yield line(dim("  chats    "), f"the states of {shown.chats} chats go as a whole")
+        yield line(dim("  chats    "), f"the states of {many(shown.chats, 'chat')} go as a whole")
     for told in shown.recipients:
-        yield line(dim("  shown to "), f"{told.principal}@{told.surface}, {told.times} times, last {when(told.last)}")
+        yield line(
+            dim("  shown to "), f"{told.principal}@{told.surface}, {many(told.times, 'time')}, last {when(told.last)}"
+        )
     for warning in shown.warnings:
         yield line(warn("  ! "), warning)
     for one_place in shown.unreachable:
@@ -124,11 +136,11 @@ def _plan(shown: ErasurePlan) -> Iterator[Line]:
 def _receipt(one: Receipt) -> Iterator[Line]:
     verdict = good("erased ") if one.clean else warn("erased, but not everywhere ")
     rows = sum(count for kind, count in one.counts.items() if kind in ("entries", "documents", "notes", "items"))
-    yield line(verdict, f"{one.kind or 'something'}, {rows:,} rows", dim(f"  receipt {one.id}, {when(one.at)}"))
+    yield line(verdict, f"{one.kind or 'something'}, {many(rows, 'row')}", dim(f"  receipt {one.id}, {when(one.at)}"))
     if one.searched and not one.left:
         yield line("  every file and table was searched: the words are nowhere")
     for place, count in one.left.items():
-        yield line(warn("  ! "), f"{place} still holds the words, {count} times")
+        yield line(warn("  ! "), f"{place} still holds the words, {many(count, 'time')}")
     if not one.searched:
         yield line(warn("  ! "), "the words were not known any more, so the files were rewritten but not searched")
     if not one.swept:
@@ -136,7 +148,7 @@ def _receipt(one: Receipt) -> Iterator[Line]:
     for id, actions in one.kept.items():
         yield line(dim("  stays    "), f"{id}: {', '.join(actions)} rests on it")
     for told in one.recipients:
-        yield line(dim("  shown to "), f"{told['principal']}@{told['surface']}, {told['times']} times")
+        yield line(dim("  shown to "), f"{told['principal']}@{told['surface']}, {many(told['times'], 'time')}")
     for place in one.unreachable:
         yield line(dim("  not reached: "), place)
     for machine in one.unconfirmed:

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, cast
 
 import click
 
-from lukasa.app import DEFAULT_WORKSPACE, import_whole, open_export
+from lukasa.app import DEFAULT_WORKSPACE, clear_whole, import_whole, open_export
 from lukasa.model.errors import InvalidInput
 from lukasa.model.values import Trust
 from lukasa.service.admin.portable import ImportPlan, StorePlan, What, Whole
@@ -19,7 +19,7 @@ from lukasa.storage.export_file import ExportFile, Written
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.invocation import Invocation, pass_invocation
 from lukasa.surfaces.cli.options import CliCommand
-from lukasa.surfaces.cli.output import Line, colourful, dim, encode, good, line, table, title, warn
+from lukasa.surfaces.cli.output import Line, colourful, dim, encode, good, line, many, table, title, warn
 
 TRUSTS = {trust.name.lower(): trust for trust in Trust}
 _SECTIONS = {"new": "new", "both": "both kept", "left": "left out", "known": "here already"}
@@ -77,7 +77,7 @@ def export(
         pages = cli.memory.portable.pages(Path(file).expanduser(), name, sensitive=sensitive)
         cli.emit(
             plain(pages),
-            [line(good("wrote "), f"{pages.pages:,} pages of {pages.entries:,} entries to {pages.folder}")],
+            [line(good("wrote "), f"{many(pages.pages, 'page')} of {many(pages.entries, 'entry')} to {pages.folder}")],
         )
         return
     portable = cli.memory.portable
@@ -91,8 +91,8 @@ def export(
 
 def _written(file: str, done: Written) -> Iterator[Line]:
     entries, events = done.counts.get("entries", 0), done.counts.get("events", 0)
-    yield line(good("wrote "), file, dim(f"  {done.lines:,} lines of {done.stores:,} stores"))
-    yield line(dim(f"  {entries:,} entries and {events:,} events; only you can read the file"))
+    yield line(good("wrote "), file, dim(f"  {many(done.lines, 'line')} of {many(done.stores, 'store')}"))
+    yield line(dim(f"  {many(entries, 'entry')} and {many(events, 'event')}; only you can read the file"))
     if done.sensitive:
         yield line(warn("! "), f"{done.sensitive:,} sensitive texts are in it as they are: keep the file safe")
 
@@ -118,6 +118,14 @@ def import_export(cli: Invocation, file: str, dry_run: bool, into: str, trust: s
             else:
                 done = portable.run(found, into=into, trust=most, confirm=confirm, tell=tell)
         cli.emit(plain(done), told(done))
+
+
+def clear_import(cli: Invocation, file: str) -> None:
+    """Remove what an interrupted import of an export has left, and import nothing."""
+    with _opened(cli, file) as found:
+        names = ["all memory"] if clear_whole(cli.settings, found) else cli.memory.portable.clear(found)
+    said = f"removed what an interrupted import has left of {', '.join(names)}"
+    cli.emit({"cleared": names}, [line(said if names else "no interrupted import has left anything")])
 
 
 @contextmanager
@@ -156,8 +164,8 @@ def _whole_data(found: ExportFile, whole: Whole) -> dict[str, Any]:
 
 def _whole(found: ExportFile, whole: Whole) -> Iterator[Line]:
     entries, events = found.survey.counts.get("entries", 0), found.survey.counts.get("events", 0)
-    yield line(good("imported "), f"{whole.rows:,} rows of {len(found.stores):,} stores, as they were")
-    yield line(dim(f"  {entries:,} entries and {events:,} events; the logs end with the same digests"))
+    yield line(good("imported "), f"{many(whole.rows, 'row')} of {many(len(found.stores), 'store')}, as they were")
+    yield line(dim(f"  {many(entries, 'entry')} and {many(events, 'event')}; the logs end with the same digests"))
     if whole.resumed:
         yield line(dim(f"  {whole.resumed:,} rows were there from an earlier attempt"))
     if found.survey.counts.get("grants"):
@@ -186,7 +194,7 @@ def told(plan: ImportPlan) -> Iterator[Line]:
     if trusts:
         yield line(dim(f"  trust of the entries in the file: {trusts}"))
     if plan.sensitive:
-        yield line(warn("! "), f"{plan.sensitive:,} entries of the file are sensitive")
+        yield line(warn("! "), f"sensitive in the file: {many(plan.sensitive, 'entry')}")
     if not plan.done:
         yield line(dim("  accept exactly this with "), f"--confirm {plan.digest}")
     elif plan.total("new", "both"):

@@ -25,7 +25,7 @@ from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.invocation import TAKE_OVER, Invocation, pass_invocation
 from lukasa.surfaces.cli.lines import when
 from lukasa.surfaces.cli.options import CliCommand, CliGroup
-from lukasa.surfaces.cli.output import Line, bad, brief, dim, good, line, table, title, warn
+from lukasa.surfaces.cli.output import Line, bad, brief, dim, good, line, many, table, title, warn
 from lukasa.surfaces.cli.shown_commands import token_lines, unused_lines
 from lukasa.upkeep.scrub_plan import SHORTEST, Manifest
 
@@ -303,10 +303,12 @@ def _stats(found: Stats) -> Iterator[Line]:
         yield line("No entries here yet.")
         yield line(dim('  `lukasa put "…"` stores an entry; `lukasa tour` shows how memory works'))
     else:
-        yield line(title(f"{found.total():,} entries"), f", {found.added:,} written since {then}")
+        yield line(title(many(found.total(), "entry")), f", {found.added:,} written since {then}")
         for name in ("tier", "state", "category", "source"):
             yield line(f"  by {name:<9}", _shares(found, name))
-        yield line(f"  {found.totals.stale:,} stale, {found.totals.merged:,} repetitions merged into entries in recall")
+        yield line(
+            f"  {found.totals.stale:,} stale, {many(found.totals.merged, 'repetition')} merged into entries in recall"
+        )
     if found.outcomes:
         yield line(title("Written"), "  ", ", ".join(f"{what} {count:,}" for what, count in found.outcomes.items()))
     if found.events:
@@ -415,7 +417,7 @@ def scrub_execute(cli: Invocation, tier: str | None, mode: str | None, thread: s
         done = world.purge_execute(thread, confirm=confirm)
     else:
         done = world.scrub_execute(tier or "", confirm=confirm, mode=mode or "full")
-    told = [line(good("removed "), f"{sum(done.manifest.counts.values())} rows", dim(f"  event {done.event}"))]
+    told = [line(good("removed "), many(sum(done.manifest.counts.values()), "row"), dim(f"  event {done.event}"))]
     if not done.swept:
         told.append(
             line(

@@ -31,7 +31,7 @@ _HOMES = {
     "prompt": "injection",
     "tool-failure": "injection",
     "subagent-start": "injection",
-    "stop": "session_end",
+    "stop": "harness_sessions",
     "pre-compact": "session_end",
     "session-end": "session_end",
 }

@@ -17,11 +17,11 @@ from lukasa.service.past.importing import Brought, Import
 from lukasa.service.sessions.transcripts import KIND
 from lukasa.storage.export_file import ExportFile
 from lukasa.surfaces.cli.data import plain
-from lukasa.surfaces.cli.export_commands import TRUSTS, import_export
+from lukasa.surfaces.cli.export_commands import TRUSTS, clear_import, import_export
 from lukasa.surfaces.cli.invocation import Invocation, pass_invocation
 from lukasa.surfaces.cli.lines import when
 from lukasa.surfaces.cli.options import CliCommand
-from lukasa.surfaces.cli.output import Line, bad, brief, colourful, dim, good, line, table, title, warn
+from lukasa.surfaces.cli.output import Line, bad, brief, colourful, dim, good, line, many, table, title, warn
 
 OWN = "lukasa"
 _OBSERVED = ("observations_extracted", "allowed", "held", "discarded", "deduped")
@@ -56,6 +56,9 @@ _MOST_SHOWN = 10
     type=click.Choice(list(TRUSTS)),
     help="Of an export: the most trust that merged entries may keep [default: author].",
 )
+@click.option(
+    "--clear", is_flag=True, help="Of an export: remove what an interrupted import of it has left, and import nothing."
+)
 @click.option("--confirm", default="", metavar="DIGEST", help="Of an export: import only what a dry run has shown.")
 @pass_invocation
 def import_(
@@ -66,6 +69,7 @@ def import_(
     dry_run: bool,
     into: str,
     trust: str | None,
+    clear: bool,
     confirm: str,
     since: str | None,
     tier: str | None,
@@ -80,6 +84,11 @@ def import_(
     its workspace, all else to `main`; --workspace puts everything into one. A second run changes nothing, and an
     interrupted one goes on.
     """
+    if clear:
+        if dry_run or into or confirm or since or tier or any(how.values()) or format not in ("", OWN):
+            raise click.UsageError("--clear imports nothing; leave the other options out")
+        clear_import(cli, path)
+        return
     if format == OWN or into or confirm or trust or (not format and ExportFile.begins(Path(path).expanduser())):
         if since or tier or any(how.values()) or format not in ("", OWN):
             raise click.UsageError("an export of Lukasa comes in as it was; leave the options for other programs out")
@@ -181,7 +190,7 @@ def _told(done: Brought, observed: Counter[str], failed: list[str], pending: int
         yield line(warn(f"  {done.secrets:,} secrets in memories were replaced by marks"))
     if observed:
         found, allowed = observed["observations_extracted"], observed["allowed"]
-        yield line(good("observed "), f"{found:,} facts found, {allowed:,} stored, {observed['held']:,} held")
+        yield line(good("observed "), f"{many(found, 'fact')} found, {allowed:,} stored, {observed['held']:,} held")
     if pending:
         yield line(dim(f"  {pending:,} conversations wait to be observed: `lukasa worker` does that"))
     for reason in failed[:_MOST_SHOWN]:

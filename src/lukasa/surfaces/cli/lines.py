@@ -22,7 +22,7 @@ from lukasa.service.retrieval.gather import Gathered
 from lukasa.service.retrieval.grounds import Grounds
 from lukasa.service.retrieval.read import Recall
 from lukasa.storage.operations import Verdict
-from lukasa.surfaces.cli.output import Line, StyledText, bad, block, brief, dim, good, line, table, title, warn
+from lukasa.surfaces.cli.output import Line, StyledText, bad, block, brief, dim, good, line, many, table, title, warn
 
 if TYPE_CHECKING:
     from lukasa.service.admin.overview import EvidenceQuote
@@ -156,7 +156,7 @@ def verification(found: Verification, *, everything: bool) -> Iterator[Line]:
             rows.append((str(verdict), f"document:{source.source}", "", "", *about))
     yield from table(("verdict", "cites", "now", "verified", "entry", "content"), rows)
     counts = ", ".join(f"{count} {verdict}" for verdict, count in found.counts.items() if count)
-    yield line(f"{len(found.entries)} entries: {counts}")
+    yield line(f"{many(len(found.entries), 'entry')}: {counts}")
     if found.unlooked:
         yield line(warn(f"{found.unlooked} entries were not looked at: the time was over"))
     if found.amiss:

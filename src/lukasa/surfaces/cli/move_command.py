@@ -17,7 +17,7 @@ from lukasa.storage.transfer import Moved, Tell
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.invocation import Invocation, pass_invocation
 from lukasa.surfaces.cli.options import CliCommand
-from lukasa.surfaces.cli.output import Line, colourful, dim, good, line, safe, table, title, warn
+from lukasa.surfaces.cli.output import Line, colourful, dim, good, line, many, safe, table, title, warn
 
 
 @click.command(
@@ -107,20 +107,22 @@ def _data(work: Moving, moved: Moved) -> dict[str, Any]:
 def _plan(work: Moving, moved: Moved) -> Iterator[Line]:
     yield line(title("would be moved"), f"  from {work.origin.where} to {work.target.where}")
     yield from table(("rows", "of"), ((f"{count:,}", name) for name, count in moved.rows.items()))
-    yield line(dim(f"  {moved.stores:,} stores: the account's, and one for each workspace"))
+    yield line(dim(f"  {many(moved.stores, 'store')}: the account's, and one for each workspace"))
     yield from _files(work)
 
 
 def _told(work: Moving, moved: Moved, to: str, removed: bool) -> Iterator[Line]:
     entries, events = moved.rows.get("entries", 0), sum(seq for seq, _ in moved.heads.values())
-    yield line(good("moved "), f"{moved.total:,} rows of {moved.stores:,} stores to {work.target.where}")
-    yield line(dim(f"  {entries:,} entries and {events:,} events; every row is the same on both sides"))
+    yield line(good("moved "), f"{many(moved.total, 'row')} of {many(moved.stores, 'store')} to {work.target.where}")
+    yield line(dim(f"  {many(entries, 'entry')} and {many(events, 'event')}; every row is the same on both sides"))
     if moved.restarted:
         yield line(dim("  the origin had changed since an earlier attempt, so all was copied again"))
     elif moved.resumed:
         yield line(dim(f"  {moved.resumed:,} rows were there from an earlier attempt"))
     if moved.findings:
-        yield line(warn("! "), f"{len(moved.findings):,} faults of the origin came along: `lukasa doctor` lists them")
+        yield line(
+            warn("! "), f"{many(len(moved.findings), 'fault')} of the origin came along: `lukasa doctor` lists them"
+        )
     if work.threads:
         yield line(dim(f"  {work.threads:,} chats can go on there"))
     yield from _files(work)

@@ -41,6 +41,12 @@ def line(*parts: str | StyledText) -> Line:
     return tuple(StyledText(part) if isinstance(part, str) else part for part in parts)
 
 
+def many(count: int, word: str) -> str:
+    """Return a count with its word: 1 entry, 2 entries."""
+    plural = f"{word[:-1]}ies" if re.search(r"[^aeiou]y$", word) else f"{word}s"
+    return f"{count:,} {word if count == 1 else plural}"
+
+
 def title(text: str) -> StyledText:
     return StyledText(text, "title")
 

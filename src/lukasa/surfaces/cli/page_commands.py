@@ -15,7 +15,7 @@ from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.invocation import Invocation, pass_invocation, read_text
 from lukasa.surfaces.cli.lines import joined, when
 from lukasa.surfaces.cli.options import ID, CliGroup
-from lukasa.surfaces.cli.output import Line, block, brief, dim, good, line, table, title
+from lukasa.surfaces.cli.output import Line, block, brief, dim, good, line, many, table, title
 
 
 @click.group(cls=CliGroup, examples=("lukasa named show VOICE", "lukasa named edit VOICE"))
@@ -182,4 +182,4 @@ def action() -> None:
 def action_link(cli: Invocation, name: str, ids: Sequence[str], description: str) -> None:
     """Link an action to the entries it rests on; their rows can no longer be removed."""
     cli.workspace().link_action(name, ids, description)
-    cli.emit({"action": name, "entries": list(ids)}, [line(good("linked "), f"{name} to {len(ids)} entries")])
+    cli.emit({"action": name, "entries": list(ids)}, [line(good("linked "), f"{name} to {many(len(ids), 'entry')}")])

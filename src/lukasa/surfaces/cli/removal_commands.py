@@ -12,7 +12,7 @@ from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.export_commands import told
 from lukasa.surfaces.cli.invocation import Invocation, pass_invocation
 from lukasa.surfaces.cli.options import CliCommand, CliGroup
-from lukasa.surfaces.cli.output import Line, dim, good, line, table, title, warn
+from lukasa.surfaces.cli.output import Line, dim, good, line, many, table, title, warn
 
 
 @click.command("rename", cls=CliCommand, examples=("lukasa workspace rename novel saga",))
@@ -107,6 +107,6 @@ def _planned(shown: Removal, command: str) -> Iterator[Line]:
 
 def _removed(done: Removed) -> Iterator[Line]:
     rows = sum(done.removal.rows.values())
-    yield line(good("removed "), f"{done.removal.what} {done.removal.name}", dim(f"  {rows:,} rows"))
+    yield line(good("removed "), f"{done.removal.what} {done.removal.name}", dim(f"  {many(rows, 'row')}"))
     if not done.swept:
         yield line(warn("! "), "files of the database may still hold it: `lukasa scrub files` rewrites them")

@@ -19,7 +19,7 @@ from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.invocation import Invocation, pass_invocation
 from lukasa.surfaces.cli.lines import when
 from lukasa.surfaces.cli.options import CliCommand, CliGroup
-from lukasa.surfaces.cli.output import Line, bad, block, brief, colourful, dim, good, line, table, title, warn
+from lukasa.surfaces.cli.output import Line, bad, block, brief, colourful, dim, good, line, many, table, title, warn
 
 PATTERNS = ("*.jsonl", "*.json", "*.txt", "*.log")
 _TIER = click.option(
@@ -171,12 +171,12 @@ def _answer(cli: Invocation, workspace: Workspace, report: Report, queue_only: b
 def _lines(report: Report, pending: Sequence[Transcript], queue_only: bool) -> Iterator[Line]:
     new = report.new
     known = sum(not taken.new for taken in report.taken)
-    kept = f"{new} new messages of {len(report.taken)} files" + (f" ({known} had nothing new)" if known else "")
+    kept = f"{new} new messages of {many(len(report.taken), 'file')}" + (f" ({known} had nothing new)" if known else "")
     yield line(good("stored "), kept)
     if report.stripped:
         yield line(dim(f"  left out: {', '.join(f'{count} {name}' for name, count in report.stripped.items())}"))
     if report.broken:
-        yield line(warn(f"  {report.broken} lines could not be read"))
+        yield line(warn(f"  {many(report.broken, 'line')} could not be read"))
     if report.how:
         c = report.counts
         yield line(

@@ -34,7 +34,7 @@ from lukasa.spec import show as show_rows
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.invocation import Invocation, pass_invocation, read_text
 from lukasa.surfaces.cli.options import CliCommand, CliGroup
-from lukasa.surfaces.cli.output import Line, bad, block, colourful, dim, good, line, safe, table, title, warn
+from lukasa.surfaces.cli.output import Line, bad, block, colourful, dim, good, line, many, safe, table, title, warn
 
 WRONG = 2
 
@@ -107,7 +107,7 @@ def _problems(found: dict[str, list[SpecError]]) -> Iterator[Line]:
         if not problems:
             yield line(good("✓ "), f"{file} is valid")
             continue
-        yield line(bad("✗ "), f"{file}: {len(problems)} problems")
+        yield line(bad("✗ "), f"{file}: {many(len(problems), 'problem')}")
         for problem in problems:
             yield line("  ", problem.message.removeprefix(f"{file}: "))
             yield from block(problem.fix, "    ", "dim")
@@ -335,7 +335,7 @@ def embed(cli: Invocation) -> None:
         while count := workspace.backfill(BATCH):
             done += count
             advance(count)
-    told = line(good("embedded "), f"{done} texts") if done else line(good("✓ "), "every text has its vector")
+    told = line(good("embedded "), many(done, "text")) if done else line(good("✓ "), "every text has its vector")
     cli.emit({"embedded": done}, [told])
 
 

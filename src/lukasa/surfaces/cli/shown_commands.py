@@ -15,7 +15,7 @@ from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.invocation import Invocation, pass_invocation
 from lukasa.surfaces.cli.lines import when
 from lukasa.surfaces.cli.options import ID, CliCommand
-from lukasa.surfaces.cli.output import Line, brief, dim, line, table, title
+from lukasa.surfaces.cli.output import Line, brief, dim, line, many, table, title
 from lukasa.surfaces.hooks.harness_sessions import conversation_of
 
 
@@ -92,12 +92,8 @@ def _row(one: Sent, item: str | None) -> tuple[str, ...]:
     tokens = f"{sum(part.tokens for part in mine):,} of {one.tokens:,}" if mine else f"{one.tokens:,}"
     pages = [part.id for part in one.items if part.page]
     entries = len(one.items) - len(pages)
-    held = f"version {mine[0].version}" if mine else ", ".join([*pages, *([_entries(entries)] if entries else [])])
+    held = f"version {mine[0].version}" if mine else ", ".join([*pages, *([many(entries, "entry")] if entries else [])])
     return when(one.at), one.principal, where, one.ref or one.conversation[:8], one.verb, tokens, brief(held, 60)
-
-
-def _entries(count: int) -> str:
-    return f"{count:,} {'entry' if count == 1 else 'entries'}"
 
 
 def unused_lines(found: Sequence[Unused], times: int) -> Iterator[Line]:
@@ -106,7 +102,7 @@ def unused_lines(found: Sequence[Unused], times: int) -> Iterator[Line]:
         yield line(f"Every entry that was shown {times} times or more was used, or was shown less often.")
         return
     cost = sum(one.tokens for one in found)
-    yield line(title(f"{_entries(len(found))} shown and never used"), f", for {cost:,} tokens")
+    yield line(title(f"{many(len(found), 'entry')} shown and never used"), f", for {cost:,} tokens")
     for one in found:
         yield line(f"  {one.times:>4} times {one.tokens:>7,} tokens  ", brief(one.entry.content, 70))
         yield line(dim(f"       {one.entry.id}  last {when(one.last)}"))
@@ -117,7 +113,7 @@ def token_lines(use: TokenUse) -> Iterator[Line]:
     if not use.texts:
         yield line(f"No text of memory went to an agent since {when(use.since)}.")
         return
-    yield line(title(f"{use.tokens:,} tokens"), f" in {use.texts:,} texts to agents since {when(use.since)}")
+    yield line(title(f"{use.tokens:,} tokens"), f" in {many(use.texts, 'text')} to agents since {when(use.since)}")
     groups: tuple[tuple[str, Mapping[str, Any]], ...] = (
         ("agent", use.by_agent),
         ("surface", use.by_surface),

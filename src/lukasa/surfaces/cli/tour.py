@@ -85,7 +85,7 @@ def _opening(folder: str) -> Iterator[Line]:
 def _walk(cli: Invocation) -> None:
     guide = Guide(cli)
     world = cli.memory.workspace(cli.choices.workspace or WORKSPACE)
-    guide.step("A workspace, with two pages that are always loaded", *_welcome(cli, world))
+    guide.step("A workspace, with two pages; one that you have written is in every prompt", *_welcome(cli, world))
     first = world.start()
     here = world.at(conversation=first.ref_code)
     guide.step(f"Remember, in conversation {first.ref_code}", *_remember(here))
@@ -101,6 +101,7 @@ def _walk(cli: Invocation) -> None:
 
 
 def _welcome(cli: Invocation, world: Workspace) -> tuple[Lines, Any]:
+    world.edit_named("VOICE", "# Voice\n\nPlain and short; the villain is never described.\n")
     embedder = cli.memory.embedder_status()
     found = "by words and by meaning" if world.ctx.embedder else "by words alone"
     told = [

@@ -28,6 +28,7 @@ from lukasa.surfaces.cli.output import (
     encode,
     good,
     line,
+    many,
     safe,
     table,
     title,
@@ -329,7 +330,9 @@ def _counts(found: Mapping[str, Any], would: str) -> Iterator[Line]:
         yield line(good("✓ "), f"{count:,} {would}{_COUNT_WORDS.get(name, name)}")
     if "entries_by_category" in found:
         recall, merged, stale = (found[f"entries_{name}"] for name in ("open", "merged", "stale"))
-        yield line(f"{recall:,} entries in recall, {stale:,} of them stale, {merged:,} repetitions merged into them")
+        yield line(
+            f"{recall:,} entries in recall, {stale:,} of them stale, {many(merged, 'repetition')} merged into them"
+        )
         listed = found["entries_by_category"].items()
         yield line(dim("  by category "), ", ".join(f"{name} {count:,}" for name, count in listed) or "none")
 

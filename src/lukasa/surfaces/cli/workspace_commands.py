@@ -16,7 +16,7 @@ from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.invocation import Invocation, pass_invocation, read_text, text_or_stdin
 from lukasa.surfaces.cli.lines import joined, when
 from lukasa.surfaces.cli.options import CliGroup
-from lukasa.surfaces.cli.output import Line, block, brief, dim, good, line, table, title
+from lukasa.surfaces.cli.output import Line, block, brief, dim, good, line, many, table, title
 from lukasa.surfaces.cli.removal_commands import workspace_merge, workspace_remove, workspace_rename
 
 
@@ -233,7 +233,7 @@ def conversation_end(cli: Invocation, ref: str) -> None:
 
 
 def _left(ended: Ended | ScopeEnded) -> str:
-    return f": {ended.carried} entries carried on, {ended.dropped} removed, {ended.archived} archived"
+    return f": {many(ended.carried, 'entry')} carried on, {ended.dropped} removed, {ended.archived} archived"
 
 
 @click.group(cls=CliGroup, examples=("lukasa --scope session=s1 scope end session",))

@@ -22,7 +22,7 @@ from lukasa.model.ids import BASE62, REF_CODE_LENGTH
 from lukasa.service.call import CallContext
 from lukasa.service.sessions import conversations
 from lukasa.service.workspace import Workspace
-from lukasa.surfaces.hooks.harness import HarnessEvent
+from lukasa.surfaces.hooks.harness import HarnessEvent, HookResult
 
 if TYPE_CHECKING:
     from lukasa.read.context import ContextDocument
@@ -121,6 +121,12 @@ def note_session(session: HookSession, event: HarnessEvent, **more: str) -> bool
     modified = datetime.fromtimestamp(found.st_mtime, UTC).isoformat()
     session.write("transcript", {"path": event.transcript, "size": found.st_size, "modified": modified})
     return True
+
+
+def stop(session: HookSession, event: HarnessEvent) -> HookResult:
+    """Note the transcript. The session continues, and may end without a word."""
+    note_session(session, event)
+    return HookResult()
 
 
 def unended(session: HookSession) -> list[LeftSession]:

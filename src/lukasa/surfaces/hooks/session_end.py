@@ -34,12 +34,6 @@ def pre_compact(session: HookSession, event: HarnessEvent) -> HookResult:
     return HookResult(queued=observed)
 
 
-def stop(session: HookSession, event: HarnessEvent) -> HookResult:
-    """Note the transcript. The session continues, and may end without a word."""
-    note_session(session, event)
-    return HookResult()
-
-
 def observe_left(session: HookSession, left: Sequence[LeftSession]) -> bool:
     """Queue the observation of sessions that never said that they ended. Return whether one was queued."""
     for one in left:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 import secrets
 import threading
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from lukasa.surfaces.http.problems import Problem
 
 MAX_BODY = 8_000_000
 MAX_IMPORT = 1_000_000_000  # bytes of a file that is imported: it is not held in memory
-_LARGE = "/v1/import"
+_LARGE = re.compile(r"/v1/import|/v1/workspaces/[^/]+/past/file")  # paths that take a file
 _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
@@ -106,7 +107,7 @@ class RequestFilter:
 
     def _most(self, scope: Scope) -> int:
         """Return how many bytes the body of a request may have."""
-        return MAX_IMPORT if scope["path"] == _LARGE else self._max_body
+        return MAX_IMPORT if _LARGE.fullmatch(scope["path"]) else self._max_body
 
 
 def _too_large(most: int) -> Problem:

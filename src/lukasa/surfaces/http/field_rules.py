@@ -36,6 +36,7 @@ _LABEL_OR_NONE: Rule = {"maxLength": MAX_LABEL, "pattern": r"^([^\u0000]*[^\u000
 _TEXT_OR_NONE: Rule = {"pattern": r"^([^\u0000]*[^\u0000\s][^\u0000]*)?$"}
 _HEX = "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _UUID: Rule = {"format": "uuid", "pattern": f"^{_HEX}$"}
+_WHOLE_PATH: Rule = {"maxLength": 1000, "pattern": r"^[/~][^\u0000]*$"}
 _QUERY: Rule = {"maxLength": MAX_QUERY}
 _PAGE: Rule = {"pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$"}
 _SHARE: Rule = {"minimum": 0, "maximum": 1}
@@ -138,6 +139,9 @@ _OF_VERBS: Mapping[str, Mapping[str, Rule]] = {
     "note_clear": {"key": {}},
     "review_undo": {"reason": _LABEL_OR_NONE},
     "scope_end": {"name": _LABEL},
+    "backup_check": {"folder": _WHOLE_PATH},
+    "backup_list": {"folder": _WHOLE_PATH},
+    "backup_make": {"folder": _WHOLE_PATH},
     "workspace_rename": {"name": _LINE},
     "workspace_stats": {"since": _LONG_AGO},
     "workspace_tokens": {"since": _LONG_AGO},

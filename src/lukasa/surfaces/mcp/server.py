@@ -22,6 +22,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from mcp_types.version import is_version_at_least
+from msgspec.structs import replace
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -45,9 +46,18 @@ Listing = types.PaginatedRequestParams | None
 T = TypeVar("T")
 
 
-def build(dispatcher: Dispatcher, *, stays: bool = True, stopped: Stopped = lambda: False) -> Server[Any]:
-    """Return the server. With `stays`, a connection outlives its requests, so older clients can subscribe too."""
-    watcher = Watcher(dispatcher, stopped)
+def build(
+    dispatcher: Dispatcher,
+    *,
+    stays: bool = True,
+    stopped: Stopped = lambda: False,
+    checked: Callable[[RequestContext], Credential] | None = None,
+) -> Server[Any]:
+    """Return the server. With `stays`, a connection outlives its requests, so older clients can subscribe too.
+
+    `checked` finds the credential of a request that goes on, and looks whether it still holds.
+    """
+    watcher = Watcher(dispatcher if checked is None else replace(dispatcher, identify=checked), stopped)
     asked = _Requests(dispatcher)
     return Server(
         "lukasa",
@@ -245,7 +255,12 @@ async def serving_http(access: AccessControl, stopped: Stopped = lambda: False) 
 
     The HTTP server has checked Host and Origin before a request comes here.
     """
-    server = build(Dispatcher(access, _identify), stays=False, stopped=stopped)
+
+    def checked(ctx: RequestContext) -> Credential:
+        secret = "" if ctx.request is None else ctx.request.headers.get("authorization", "")
+        return access.admit(secret.partition(" ")[2].strip(), surface="mcp", transport="http")
+
+    server = build(Dispatcher(access, _identify), stays=False, stopped=stopped, checked=checked)
     manager = StreamableHTTPSessionManager(server, json_response=True, stateless=True)
 
     async def handle(scope: Scope, receive: Receive, send: Send) -> None:

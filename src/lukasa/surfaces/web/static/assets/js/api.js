@@ -63,6 +63,28 @@ export async function upload(path, file, query = {}) {
   throw new Problem(answer.status, await answer.json().catch(() => ({})));
 }
 
+/** Send a file whose answer comes in lines of JSON; `tell` gets each line, and the last one is the result. */
+export async function stream(path, file, query, tell) {
+  const url = new URL(path, location.origin);
+  for (const [key, value] of Object.entries(query)) if (value) url.searchParams.set(key, value);
+  const headers = { "Content-Type": "application/octet-stream", "X-CSRF-Token": csrf };
+  const answer = await fetch(url, { method: "POST", headers, body: file, credentials: "same-origin", redirect: "error" });
+  if (answer.status === 401) dispatchEvent(new CustomEvent("signed-out"));
+  if (!answer.ok) throw new Problem(answer.status, await answer.json().catch(() => ({})));
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  let last = {};
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    const lines = (rest + part.value).split("\n");
+    rest = lines.pop();
+    for (const line of lines) tell((last = JSON.parse(line)));
+  }
+  if (last.problem) throw new Problem(0, last.problem);
+  if (!last.done)
+    throw new Problem(0, { detail: "The server stopped before the end.", fix: "Import the file again: it goes on where it was." });
+  return last.done;
+}
+
 export const get = (path, query, options) => send("GET", path, { query, ...options });
 export const post = (path, body = {}, options) => send("POST", path, { body, ...options });
 

@@ -17,6 +17,8 @@ export const VIEWS = {
   pages: ["Pages", 1],
   access: ["Agents and access", 2],
   transfer: ["Export and import", 2],
+  backups: ["Backups", 2],
+  workspace: ["This workspace", 2],
   sync: ["Sync", 2],
   scrub: ["Scrub and erase", 2],
   activity: ["Activity", 2],
