@@ -165,7 +165,7 @@ def test_people_and_things_lead_to_their_memories(house: House, visit: Visit) ->
     visit.go("people")
     expect(visit.main().locator("svg .node", has_text="Wilhelmina Storch")).to_have_count(1)
     visit.page.get_by_label("Filter names").fill("wilhel")
-    visit.page.get_by_role("button", name="Wilhelmina Storch, person").click()
+    visit.main().locator(".names button", has_text="Wilhelmina Storch").click()
     for text in ("Ask Wilhelmina Storch about Kubernetes", "Wilhelmina reviews the charts", "all 2 memories"):
         visit.says(text)
     visit.page.get_by_role("list", name="Named together with").get_by_role("button", name="Kubernetes").click()

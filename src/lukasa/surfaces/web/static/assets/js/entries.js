@@ -32,6 +32,16 @@ export function meta(entry, extra) {
   );
 }
 
+/** Return a link to an entry that only its id tells of: its words come as soon as they are here. */
+export function wordsOf(page, id) {
+  const link = h("a", { href: page.link("entry", id) }, "a memory");
+  page.api.get(`entries/${encodeURIComponent(id)}`).then(
+    ({ content }) => (link.textContent = content.length > 100 ? `${content.slice(0, 99)}…` : content || "(empty)"),
+    () => (link.textContent = "a memory that is not here any more"),
+  );
+  return link;
+}
+
 export function card(page, entry, ...more) {
   return showing(page, entry, entry.content || "(empty)", more);
 }
@@ -183,7 +193,7 @@ export function outcome(page, written) {
           "p",
           { class: "small" },
           "It replaces ",
-          written.replaces.map((id, i) => [i ? ", " : "", h("a", { href: page.link("entry", id) }, id.slice(0, 13))]),
+          written.replaces.map((id, i) => [i ? ", " : "", wordsOf(page, id)]),
         )
       : null,
     steps(written.ledger),

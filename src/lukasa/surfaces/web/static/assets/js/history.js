@@ -34,7 +34,7 @@ export function past(page, versions) {
     "section",
     { class: "panel" },
     h("h2", null, "History"),
-    table(["", "What", "State", "Why", "Who", "When", ""], rows, { name: "Versions" }),
+    table(["#", "What", "State", "Why", "Who", "When", "More"], rows, { name: "Versions" }),
     shown,
     later(
       () => page.api.get(`entries/${versions[0].entry.id}/ledger`),

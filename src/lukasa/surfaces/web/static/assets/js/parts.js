@@ -133,7 +133,7 @@ export function later(load, draw) {
 export function chart(load, caption) {
   return h(
     "figure",
-    null,
+    { tabindex: "0" },
     later(load, (text) => drawing(text)),
     caption ? h("figcaption", null, caption) : null,
   );

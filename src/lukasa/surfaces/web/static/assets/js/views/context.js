@@ -1,6 +1,6 @@
 // The context document that an agent would get for a prompt: its blocks, its size, and the reason for each block.
 import { h, meter, put } from "../dom.js";
-import { doubt, look } from "../entries.js";
+import { doubt, look, wordsOf } from "../entries.js";
 import { badge, doing, empty, field, head, notice, number, select, table } from "../parts.js";
 import { places } from "../places.js";
 
@@ -28,7 +28,7 @@ export async function show(page) {
   );
   return [
     head(
-      "Context preview",
+      "What an agent sees",
       "The document that an agent would get for a prompt: your pages, rules that always hold, and what each tier recalls. A preview does not count as a use.",
     ),
     h("div", { class: "stack wide" }, h("div", { class: "panel" }, form), said),
@@ -99,7 +99,7 @@ function drawn(page, made) {
           table(
             ["Entry", "Tier", "Why"],
             made.evicted.map((one) => [
-              h("a", { href: page.link("entry", one.id) }, one.id.slice(0, 13), "…"),
+              wordsOf(page, one.id),
               one.tier,
               one.reason,
             ]),

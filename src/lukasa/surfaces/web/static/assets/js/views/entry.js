@@ -1,9 +1,9 @@
 // One entry: its text, relevance, origin, history, and the actions on it.
 import { h, put } from "../dom.js";
 import { edit } from "../editing.js";
-import { doubt, factors, look, meta, quotes } from "../entries.js";
+import { doubt, factors, look, meta, quotes, wordsOf } from "../entries.js";
 import { past } from "../history.js";
-import { badge, chart, confirm, doing, facts, field, head, later, number, table, time, toast } from "../parts.js";
+import { badge, chart, confirm, copyId, doing, facts, field, head, later, number, table, time, toast } from "../parts.js";
 import { panel, submitting } from "../submissions.js";
 
 const HISTORY = new Set(["forgotten", "superseded", "archived", "invalidated", "pruned"]);
@@ -19,7 +19,7 @@ export async function show(page) {
   const entry = { ...standing.entry, grounds };
   const said = h("div");
   return [
-    h("p", { class: "crumb" }, h("a", { href: page.link("browse") }, "Browse"), " / entry"),
+    h("p", { class: "crumb" }, h("a", { href: page.link("browse") }, "All entries")),
     head("Entry", null, actions(page, entry, versions, said)),
     said,
     h(
@@ -217,7 +217,7 @@ function axes(source) {
 }
 
 function provenance(page, entry) {
-  const link = (id) => h("a", { href: page.link("entry", id) }, id.slice(0, 13), "…");
+  const link = (id) => wordsOf(page, id);
   return h(
     "section",
     { class: "panel" },
@@ -259,7 +259,7 @@ function provenance(page, entry) {
       kept: entry.grounds && `${entry.grounds.retention}: ${entry.grounds.because}`,
       file: entry.path,
       metadata: Object.keys(entry.metadata).length ? h("code", null, JSON.stringify(entry.metadata)) : "",
-      id: h("code", null, entry.id),
+      id: copyId(entry.id),
       version: entry.version,
     }),
     entry.evidence.length

@@ -1,7 +1,7 @@
 // Jobs: background work, its results, and buttons to retry or cancel a job.
 import { h } from "../dom.js";
 import { seg } from "../api.js";
-import { badge, confirm, doing, empty, facts, field, head, select, time, toast } from "../parts.js";
+import { badge, confirm, copyId, doing, empty, facts, field, head, select, time, toast } from "../parts.js";
 
 const STATES = ["queued", "running", "done", "dead", "cancelled"];
 const RUN = [
@@ -100,7 +100,7 @@ function card(page, job, act, said) {
       h("summary", null, "Detail"),
       facts({
         key: job.key,
-        id: h("code", null, job.id),
+        id: copyId(job.id),
         created: time(job.created_at),
         worker: job.worker,
         "lease until": job.lease_until && time(job.lease_until),

@@ -15,7 +15,7 @@ export async function show(page) {
       rows,
       events.length
         ? table(
-            ["#", "What", "About", "Who", "When", ""],
+            ["#", "What", "About", "Who", "When", "More"],
             events.map((one) => row(page, one, texts)),
             { name: "Events" },
           )
@@ -42,7 +42,6 @@ export async function show(page) {
         "form",
         {
           class: "row low",
-          role: "search",
           onsubmit: (event) => {
             event.preventDefault();
             page.go("log", new URLSearchParams(input.value ? { action: input.value } : {}));

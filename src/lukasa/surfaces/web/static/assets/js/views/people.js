@@ -208,10 +208,10 @@ function list(world) {
           null,
           h(
             "button",
-            { "aria-pressed": String(one.name === world.chosen), "aria-label": `${one.name}, ${one.kind}, ${plural(one.entries, "memory")}`, onclick: () => go(world, one.name) },
+            { "aria-pressed": String(one.name === world.chosen), onclick: () => go(world, one.name) },
             h("i", { class: one.kind === "person" ? "dot" : "dot square", "aria-hidden": "true" }),
             h("span", { class: "grow" }, one.name),
-            h("span", { class: "num quiet" }, number(one.entries, 0)),
+            h("span", { class: "num quiet" }, number(one.entries, 0), h("span", { class: "away" }, ` ${one.entries === 1 ? "memory" : "memories"}, a ${one.kind}`)),
           ),
         ),
       ),
