@@ -410,7 +410,7 @@ def test_it_answers_before_the_model_is_loaded(tmp_path_factory: pytest.TempPath
 
 
 def test_an_empty_workspace_was_not_written(tmp_path: Path) -> None:
-    """U4: the page opens on the workspace that was written last; one that only exists, as `main` of a server, is none."""
+    """U4: the page opens on the workspace that was written last, and not on an empty one, as `main` of a new server."""
     with Lukasa.open(tmp_path / "data", embedder="none") as memory:
         memory.workspace("ferries").put("workspace", "Deploys go through harbour-2")
         memory.workspace("main")
