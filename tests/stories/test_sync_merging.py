@@ -16,11 +16,12 @@ from msgspec.structs import replace
 from lukasa import Lukasa
 from lukasa.model.entry import Entry
 from lukasa.model.errors import InvalidInput
-from lukasa.model.events import canonical_json
+from lukasa.model.events import EventDraft, canonical_json
 from lukasa.model.sync import Revision
 from lukasa.model.values import Curator, State, Trust
 from lukasa.service.sync.replica import Member
 from lukasa.service.workspace import Workspace
+from lukasa.storage.operations import Record
 from lukasa.write import revisions
 from lukasa.write.things import TEXTS
 from tests.helpers.edits import EDITS, edit, erase, erase_word
@@ -340,3 +341,28 @@ def test_statements_of_other_people_are_trusted_as_agreed_and_procedures_wait(th
     c.take(told)
     assert local(c, way)[way].state is State.ACTIVE
     assert c.workspace().get(fact).curator is Curator.AUTHOR
+
+
+def test_two_workspaces_of_one_project_become_one_choice() -> None:
+    """27: both machines made one before they met: the project has the older one from then on, and neither is lost."""
+    clock = FixedClock()
+    both = [Machine(n, Lukasa.open(in_memory=True, embedder="none", clock=clock, principal="ada"), clock) for n in "ab"]
+    ids = []
+    for machine in both:
+        clock.time += timedelta(seconds=1)
+        work = machine.memory.workspace("harbour")
+        work.put("workspace", f"The quay of machine {machine.name} is closed on Fridays")
+        said = {"workspace": work.ctx.info.id, "commit": "c0ffee", "how": "identity"}
+        work.ctx.apply(machine.memory.account, Record(EventDraft("project.bound", "example.org/harbour", said)))
+        ids.append(work.ctx.info.id)
+    exchange(*both)
+    for machine in both:
+        assert {info.id for info in machine.memory.workspaces()} == set(ids)
+        assert [one.workspace for one in machine.memory.projects.bindings()] == [min(ids)]
+        assert machine.memory.workspace("harbour").ctx.info.id == ids[0]
+    (other,) = [info.name for info in both[1].memory.workspaces() if info.id == ids[1]]
+    both[1].memory.merge_workspaces(other, "harbour")
+    exchange(*both)
+    for machine in both:
+        assert len(machine.memory.workspace("harbour").read("quay Fridays")) == 2
+    assert both[0].replica.digests() == both[1].replica.digests()
