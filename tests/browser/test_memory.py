@@ -123,9 +123,11 @@ def test_a_search_says_why_and_counts_nothing(house: House, visit: Visit) -> Non
     """U5, R6: signals and factors of every hit; looking from the page is no use."""
     visit.go("browse", q="how do I deploy?")
     visit.says("make ship")
-    visit.page.get_by_text("Why it matched: keyword #1").first.click()
+    visit.page.get_by_text("Why: It has “deploy”").first.click()
     for text in ("match", "prior", "importance", "did not find it"):
         visit.says(text)
+    shown = visit.page.locator("details[open]").first.inner_text()
+    assert sum(map(int, re.findall(r"(\d+) % of the match", shown))) == 100
     (hit,) = [h for h in house.main.read("deploy command", count=False) if "make ship" in h.content]
     assert hit.access is None
     visit.go("browse", q="zzzunheardof")

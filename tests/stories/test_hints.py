@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 import shlex
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from lukasa import Lukasa
+from lukasa.spec import preset_text
 from tests.helpers.cli import Shell
+from tests.helpers.making import FixedClock
 
 
 @pytest.fixture
@@ -36,3 +39,16 @@ def test_growth_falls_when_entries_are_retired(tmp_path: Path) -> None:
         world.put("workspace", "The heron is grey")
         world.forget(world.put("workspace", "The swan is black").id)
         assert dict(world.survey().growth[-1].counts) == {"workspace": 1}
+
+
+def test_the_hint_of_a_queue_decides_about_its_first_entry(tmp_path: Path, shell: Shell) -> None:
+    """D3: what `disposition list` suggests names the workspace, and works as it stands."""
+    spec = preset_text("workspace").replace('policy = "corroborate"', 'policy = "dispose"')
+    spec = spec.replace("rate = 0.995", "rate = 0.995\nthreshold = 0.1")
+    with Lukasa.open(shell.data, embedder="none", clock=FixedClock(datetime(2024, 1, 1, tzinfo=UTC))) as memory:
+        world = memory.workspace("my queue", spec=spec)
+        id = world.put("workspace", "The gate squeaked on Monday", lifetime="short_term").id
+    told = shell.run("-w", "my queue", "disposition", "list")
+    (hint,) = re.findall(r"`lukasa (.*)` decides", told.replace("\n", " "))
+    assert id in shell.run(*shlex.split(hint))
+    assert shell.json("-w", "my queue", "disposition", "list")["waiting"] == []

@@ -87,36 +87,13 @@ function showing(page, entry, text, more) {
   );
 }
 
-/** Return the parts of a match in whole percents that add up to 100. What counts against it has no part. */
-export function percents(matched) {
-  const shares = matched.map((one) => Math.max(0, one.share));
-  const whole = shares.reduce((sum, share) => sum + share, 0);
-  if (!whole) return matched.map(() => 0);
-  const exact = shares.map((share) => (100 * share) / whole);
-  const found = exact.map(Math.floor);
-  const order = exact.map((_, i) => i).sort((a, b) => (exact[b] % 1) - (exact[a] % 1));
-  const missing = 100 - found.reduce((sum, part) => sum + part, 0);
-  for (const i of order.slice(0, missing)) found[i] += 1;
-  return found;
-}
-
 /** Explain the rank of a hit: the factors of its score, and the contribution of each signal. */
 export function reasons(hit) {
   const { score } = hit;
-  const parts = percents(hit.matched);
   return h(
     "details",
     null,
-    h(
-      "summary",
-      null,
-      `Why it matched: ${
-        hit.matched
-          .filter((one) => one.rank)
-          .map((one) => `${one.signal} #${one.rank}`)
-          .join(", ") || "recent"
-      }`,
-    ),
+    h("summary", null, `Why: ${hit.because}`),
     h(
       "div",
       { class: "stack tight" },
@@ -139,13 +116,13 @@ export function reasons(hit) {
       h(
         "ul",
         { class: "list small" },
-        hit.matched.map((one, i) =>
+        hit.matched.map((one) =>
           h(
             "li",
             null,
             h("span", { class: "strong" }, one.signal),
             one.rank
-              ? `: place ${one.rank}, score ${number(one.score)}, ${one.share < 0 ? "which counts against it" : `${parts[i]} % of the match`}`
+              ? `: place ${one.rank}, score ${number(one.score)}, ${one.share < 0 ? "which counts against it" : `${one.percent} % of the match`}`
               : ": did not find it",
           ),
         ),
