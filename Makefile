@@ -37,6 +37,9 @@ tour: install ## Show how memory works, in the terminal, in a throw-away memory
 recording: install ## Record the terminal session of the README from the real program, into docs/pictures
 	@$(BIN)/python -m tools.recording docs/pictures/session.svg
 
+pictures: install browser ## Take the pictures of the page for the README and the docs, into docs/pictures
+	@$(BIN)/python -m tools.pictures
+
 mcpb: install ## Write the plugin folders, server.json and the bundle for Claude Desktop from the tables, the bundle into build
 	@$(BIN)/python -m tools.bundles build
 

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -406,3 +407,13 @@ def test_it_answers_before_the_model_is_loaded(tmp_path_factory: pytest.TempPath
             assert house.granted().get(ENTRIES).status == 200
             embedder.loaded.set()
         assert said == []
+
+
+def test_an_empty_workspace_was_not_written(tmp_path: Path) -> None:
+    """U4: the page opens on the workspace that was written last, and not on an empty one, as `main` of a new server."""
+    with Lukasa.open(tmp_path / "data", embedder="none") as memory:
+        memory.workspace("ferries").put("workspace", "Deploys go through harbour-2")
+        memory.workspace("main")
+        with running(memory) as house:
+            listed = house.owner().get("/v1/workspaces?times=true").json["workspaces"]
+        assert {one["name"]: one["written_at"] is not None for one in listed} == {"ferries": True, "main": False}

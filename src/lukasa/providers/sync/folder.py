@@ -139,6 +139,6 @@ class FolderRemote:
         """Nothing: the files are where others read them."""
 
     def _bytes(self, path: Path, most: int) -> bytes:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        descriptor = system.open_file(path, os.O_RDONLY | system.NONBLOCK)
         with os.fdopen(descriptor, "rb") as stream:
             return stream.read(most + 1)

@@ -272,10 +272,15 @@ class AccessControl(Struct, frozen=True):
         return [info for info in self.memory.workspaces() if given.grant is None or info.id in given.grant.workspaces]
 
     def written_at(self, info: WorkspaceInfo) -> datetime | None:
-        """Return when the workspace was last written: the time of its last event."""
+        """Return when the workspace was last written: the time of its last event; None for one without an entry.
+
+        A server makes the workspace `main`, which is then the newest, and no reason to show it first.
+        """
         if not info.ready:
             return None
         store = self.memory.existing(info.name).ctx.local
+        if not store.census():
+            return None
         last = store.events(after=store.head()[0] - 1, limit=1)
         return last[0].at if last else None
 
