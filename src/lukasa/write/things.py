@@ -226,20 +226,21 @@ def note_of(view: View) -> Note:
 
 def document_view(document: Document, source: DocumentSource | None) -> View:
     """Return a document as a view. Its version is a count of this machine."""
-    names = ("origin", "lifecycle", "weight", "standing", "collection", "removed")
+    names = ("origin", "lifecycle", "weight", "standing", "collection")
     read = None
     if source is not None:
         read = [source.location, source.media_type, source.digest, micros(source.read_at), source.etag]
         read += [source.modified, list(source.notes)]
     fields = {name: getattr(document, name) for name in names} | {"updated_at": micros(document.updated_at)}
-    return View((document.id,), {"title": document.title, "body": document.body}, {}, fields | {"read": read})
+    text = {"title": document.title, "body": document.body, "removed": document.removed}
+    return View((document.id,), text, {}, fields | {"read": read})
 
 
 def document_of(view: View) -> tuple[Document, DocumentSource | None]:
     """Return the document that a view describes, and what it was read from."""
     text, said, id = view.text or {}, view.fields, view.name[0]
     about = (said["origin"], said["lifecycle"], said["weight"], said["standing"], 1, moment(said["updated_at"]))
-    made = Document(id, text["title"], text["body"], *about, said["collection"], said["removed"])
+    made = Document(id, text["title"], text["body"], *about, said["collection"], text["removed"])
     read = said.get("read")
     if read is None:
         return made, None

@@ -139,7 +139,8 @@ class Known:
         view = view_of_text(kind, body, path.mark)
         if kind not in FIELDED:
             return view
-        base = (path.first.body or body)["fields"]
+        # A second text has the fields that its writer saw last; he may have thought that it was the only one.
+        base = body["fields"] if path.mark else (path.first.body or body)["fields"]
         return replace(view, fields=revisions.merged(self._graph(FIELDS, spot_of(kind, view.name)), base))
 
     def _fields_alone(self, kind: str, thing: str) -> list[Seen]:
