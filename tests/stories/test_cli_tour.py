@@ -40,7 +40,7 @@ def test_the_first_tour(shell: Shell) -> None:
     assert best["content"] == "The villain of the novel is called Vexis"
     assert [(one["id"], one["note"]) for one in hit["earlier"]] == [(first["id"], "may no longer hold")]
     context = result(steps, "What an agent")
-    assert best["id"] in context["text"]
+    assert best["id"][-8:] in context["text"]
     assert [page["name"] for page in context["document"]["pinned"]] == ["VOICE"]
 
 
@@ -102,7 +102,7 @@ def test_what_was_written_without_a_model_is_embedded_later(shell: Shell) -> Non
     pull(default_cache(), progress=lambda _: None)
     Shell(shell.data).put("The harbour freezes in January")
     with_model = Shell(shell.data, {"LUKASA_EMBEDDER": "auto"})
-    assert with_model.json("embed")["embedded"] == 1
+    assert with_model.json("embed")["embedded"] == 2  # of the default model, and of the one for other languages
     assert "every text has its vector" in with_model.run("embed")
     (hit,) = with_model.json("read", "when does ice close the port?")["hits"]
     found_by = [c["signal"] for c in hit["matched"] if c["rank"]]

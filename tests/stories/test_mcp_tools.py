@@ -181,6 +181,7 @@ def test_every_tool_answers_as_its_schema_says(memory: Lukasa) -> None:
         hit = (await use("memory_read", query="what is the villain called?"))["hits"][0]["entry"]
         assert (hit["id"], hit["authority"], hit["origin"]["principal"]) == (id, "inform", "claude")
         await use("memory_why", query="villain", id=id)
+        await use("memory_gather", query="all about the villain")
         await use("memory_context", query="villain")
         changed = await use("memory_update", id=id, content="The villain is called Morgana.", expected_version=1)
         assert changed["outcome"] == "updated"

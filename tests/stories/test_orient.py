@@ -100,6 +100,8 @@ def test_subagents_choose_their_tiers(world: Workspace) -> None:
     """C5: a subagent that reads only the workspace gets nothing of the account, its named entries included."""
     world.put("account", "The author likes villains with a cause", kind="semantic")
     world.put("workspace", "The villain is called Malachar")
+    world.edit_named("VOICE", "Terse.")
+    world.edit_named("SOUL", "Say what you are sure of.", tier="account")
     document = world.context("villain", tiers=["workspace"]).document
     assert [s.tier for s in document.recalled] == ["workspace"]
     assert [p.name for p in document.pinned] == ["VOICE"]

@@ -290,7 +290,7 @@ def test_a_tiers_budget_and_priority_decide_what_gives_way(memory: Lukasa) -> No
             }
             for tier in ("workspace", "account")
         }
-        other = made(memory, {**changes, "context.budget": 160, "named": []}, f"first{first}")
+        other = made(memory, {**changes, "context.budget": 60, "named": []}, f"first{first}")
         for tier in ("workspace", "account"):
             other.put(tier, f"The {tier} keeps a lamp in every hall of the long house by the harbour wall")
         shown = [hit.entry.scope.tier for hit in other.context("lamp hall").hits.values()]

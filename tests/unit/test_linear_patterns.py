@@ -25,13 +25,14 @@ import pytest
 
 import lukasa
 from lukasa.corpus import split
-from lukasa.model import definitions, erasure, gitleaks, secret_forms
+from lukasa.model import definitions, erasure, gitleaks, names, secret_forms
 from lukasa.model.requests import MOST_TAIL
 from lukasa.model.secrets import MOST_LINE
 from lukasa.observe import cues, rules
 from lukasa.providers.chat import looking_up, wire
 from lukasa.providers.documents import formats, reading
-from lukasa.read import question, signals, times
+from lukasa.read import coverage, question, signals, times
+from lukasa.surfaces.cli import invocation, output
 from lukasa.write import named_files
 
 SMALL, LARGE = 4_000, 64_000
@@ -41,6 +42,10 @@ _CALLS = {"compile", "match", "search", "fullmatch", "sub", "subn", "split", "fi
 _ANCHORED = {"match", "fullmatch"}
 # The code cuts a text to this length before it meets these patterns.
 _CUT = {
+    "lukasa.model.names._CODE": names.LONGEST_CODE,
+    "lukasa.read.coverage": coverage.LONGEST,
+    "lukasa.surfaces.cli.invocation._BEGINS": invocation._WHOLE,
+    "lukasa.surfaces.cli.output._WRONG_WORD": output.LONGEST_SAID,
     "lukasa.model.requests._TAIL": MOST_TAIL,
     "lukasa.model.text._NAMED": 80,
     "lukasa.model.text._ASKING": 1000,
@@ -60,6 +65,7 @@ _ONLY_MATCHED = {"lukasa.curated.adr.NAME", "lukasa.model.requests._OF", "lukasa
 # Patterns made at run time: a word of the call in the source, and the patterns that reach it.
 _MADE: dict[str, Callable[[], Iterable[tuple[Any, int]]]] = {
     "map(_whole, every)": lambda: [(erasure._pattern(("Ines Marlow",)).pattern, re.I)],
+    "join(sorted(runs": lambda: [(hint[1].pattern, re.I) for hint in [erasure._hint(("Ines Marlow",))] if hint],
     "join(every)": lambda: [(erasure._bytes(("Ines Marlow",)).pattern, re.I)],
     "re.escape(key)": lambda: [(r"`kind`:(.*)", 0)],
     "{form}": lambda: [(pattern.pattern, pattern.flags) for pattern in looking_up._ASKED],
@@ -74,6 +80,7 @@ _MADE: dict[str, Callable[[], Iterable[tuple[Any, int]]]] = {
     ],
     "translated(regex)": lambda: [(gitleaks.translated(rule.regex), 0) for rule in gitleaks.rules()],
     "re.compile(one.pattern)": list,  # of a file of expectations, which its owner writes and runs
+    "re.compile(pattern, re.IGNORECASE)": lambda: [(one.pattern, one.flags) for _, one in coverage._patterns()],
     "re.compile(pattern)": list,  # the same, when the file is read
     "said": list,  # one property of a request, found by a pattern that is tested
     "self._patterns": list,  # see `_phrases`

@@ -1,5 +1,14 @@
 // Made by `python -m tools.typescript` from the OpenAPI document. Change the verb table instead.
 
+/** A document with its versions, its source (for the owner) and the entries within sight that rest on it. */
+export interface AboutOut {
+  head: DocumentOut;
+  versions: Array<DocumentOut>;
+  passages: number;
+  source: SourceOut | null;
+  entries: Array<EntryOut>;
+}
+
 export interface AccessOut {
   count: number;
   at: string;
@@ -792,7 +801,7 @@ export interface HappeningOut {
   yours: boolean;
   did: string;
   times: number;
-  about: Array<lukasa__surfaces__api__looking_verbs__AboutOut>;
+  about: Array<SubjectOut>;
   memories: number;
   tokens: number;
   seq: number;
@@ -1759,6 +1768,13 @@ export interface StretchOut {
   about: string;
 }
 
+/** What something happened to. Its text is empty if it is not here any more. */
+export interface SubjectOut {
+  id: string;
+  kind: string;
+  text: string;
+}
+
 /** A change that is submitted to a document, and what became of it. `base` is the version that it was written for, 0 for a new document; `accepted` is the version that it became. Its words are gone if a memory on which it rests was removed for good. */
 export interface SubmissionOut {
   id: string;
@@ -2186,15 +2202,6 @@ export interface lukasa__surfaces__api__conversation_verbs__LearnedOut {
   sentences: Array<SentenceOut>;
 }
 
-/** A document with its versions, its source (for the owner) and the entries within sight that rest on it. */
-export interface lukasa__surfaces__api__corpus_verbs__AboutOut {
-  head: DocumentOut;
-  versions: Array<DocumentOut>;
-  passages: number;
-  source: SourceOut | null;
-  entries: Array<EntryOut>;
-}
-
 /** A change: learned, changed, replaced or retired; with the words before, or those that took its place, and why. */
 export interface lukasa__surfaces__api__home_verbs__ChangeOut {
   at: string;
@@ -2210,13 +2217,6 @@ export interface lukasa__surfaces__api__home_verbs__ChangeOut {
 export interface lukasa__surfaces__api__home_verbs__LearnedOut {
   entry: EntryOut;
   quotes: Array<WordsOut>;
-}
-
-/** What something happened to. Its text is empty if it is not here any more. */
-export interface lukasa__surfaces__api__looking_verbs__AboutOut {
-  id: string;
-  kind: string;
-  text: string;
 }
 
 /** How a text goes into a document. `place` is a heading, or the passage that is replaced. A list has only the beginning of a long text, and says with `cut` that it does. */

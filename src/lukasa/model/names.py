@@ -108,6 +108,7 @@ def name_index(texts: Iterable[Text]) -> NameIndex:
 
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
 _WORD = re.compile(rf"[^\W_{_UNSPACED}](?:[^\W{_UNSPACED}]|['’./\-+#](?=[^\W_{_UNSPACED}]))*|[A-Za-z]\+\+")
+LONGEST_CODE = 80  # a longer word is no name
 _QUOTED = re.compile(r"`([^`\n]{2,40})`")
 _CODE = re.compile(
     r"""^(?: [^\W_][\w.\-]*/[\w./\-]+            # a path
@@ -120,6 +121,13 @@ _CODE = re.compile(
         )$""",
     re.VERBOSE,
 )
+
+
+def _is_code(word: str) -> bool:
+    """Say whether a word is written like a path, a file, an identifier or an abbreviation."""
+    return len(word) <= LONGEST_CODE and _CODE.match(word) is not None
+
+
 _COMPOUND = re.compile(r"^[a-z]+(?:-[a-z0-9]+)+$")
 _ENDS = frozenset('.!?:;\n•|–—"“”„«»()[]')
 _PARTICLES = frozenset("de del della der den van von da di du la le bin ibn al el dos das ten ter zu zur".split())
@@ -322,7 +330,7 @@ class _Known:
         while at < len(read.words):
             word = read.words[at]
             end = self._run(read, at) if word.capital else at + 1
-            if end == at + 1 and _CODE.match(word.text) and fold(word.text) not in STOP_WORDS:
+            if end == at + 1 and _is_code(word.text) and fold(word.text) not in STOP_WORDS:
                 yield word.text, 0.0, 5.0
                 at += 1
             elif not word.capital:
@@ -401,7 +409,7 @@ class _Known:
         person += 0.5 * (words[end - 1].bare != words[end - 1].text) + 0.5 * (before in ("with", "and", "und", "mit"))
         person += 1.0 * (2 <= len(keys) <= 4 and all(key.replace("-", "").isalpha() for key in keys))
         person += 9.0 * any(key in self.speakers for key in keys)
-        coded = any(_CODE.match(word.bare) for word in words[start:end])
+        coded = any(_is_code(word.bare) for word in words[start:end])
         thing = (
             5.0 * coded
             + 2.0 * (before in _ARTICLES)

@@ -36,6 +36,7 @@ _SET = (
 )
 _DROP = 2.5  # a match so much weaker than the best one, in standard deviations, is no longer about the same thing
 _FEWEST = 3
+LONGEST = 400  # characters of a question that are looked at
 
 Value = TypeVar("Value")
 
@@ -49,7 +50,7 @@ def _patterns() -> tuple[tuple[Coverage, re.Pattern[str]], ...]:
 
 def wanted_coverage(query: str) -> Coverage | None:
     """Return which kind of "all of it" a question wants; None if one answer will do."""
-    asked = query[:1000]
+    asked = query[:LONGEST]
     return next((name for name, pattern in _patterns() if pattern.search(asked)), None)
 
 

@@ -10,7 +10,6 @@ Two coding agents have forms of their own: Cursor puts the content into `message
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,7 +20,7 @@ _PEOPLE = ("user", "human")
 _SYSTEM = ("system", "developer")
 _TOOLS = ("tool", "function")
 _GEMINI = {"user": "user", "gemini": "model"}
-_QUERY = re.compile(r"\s*<user_query>\s*(.*?)\s*</user_query>\s*", re.DOTALL)
+_QUERY = ("<user_query>", "</user_query>")  # what Cursor puts around what a person wrote
 _ROLES = (*_PEOPLE, *_SYSTEM, *_TOOLS, "assistant", "ai", "model")
 
 
@@ -68,8 +67,9 @@ def add(into: RecordingBuilder, record: Mapping[str, Any]) -> bool:
     elif role in _TOOLS:
         into.add("tool", brief(record.get("content")), id=id, at=at, aside="tool-result")
     elif role in _PEOPLE:
-        query = _QUERY.fullmatch(text)
-        into.add("user", query[1] if query else text, id=id, at=at)
+        bare, (begin, end) = text.strip(), _QUERY
+        asked = bare.startswith(begin) and bare.endswith(end)
+        into.add("user", bare[len(begin) : -len(end)].strip() if asked else text, id=id, at=at)
     else:
         calls = record.get("tool_calls") or record.get("function_call")
         if text or not calls:

@@ -14,7 +14,7 @@ from lukasa.surfaces.api.verb import Call, Moment, NoInput, Verb, VerbInput, Ver
 _WORKSPACE = "/workspaces/{workspace}"
 
 
-class LearnedOut(VerbOutput):
+class RecentOut(VerbOutput):
     """An entry, and the words that it rests on."""
 
     entry: EntryOut
@@ -64,7 +64,7 @@ class HomeOut(VerbOutput):
     week: list[DayOfUseOut]
     waiting: int
     session: LessonOut | None = None
-    learned: list[LearnedOut]
+    learned: list[RecentOut]
     lately: list[UsedOut]
     rules: list[EntryOut]
     always: list[str]
@@ -146,7 +146,7 @@ class BelievedOut(VerbOutput):
     cause: str
 
 
-class ChangeOut(VerbOutput):
+class ChangedOut(VerbOutput):
     """A change: learned, changed, replaced or retired; with the words before, or those that took its place, and why."""
 
     at: datetime
@@ -165,7 +165,7 @@ class TimelineOut(VerbOutput):
     days: list[ChangesOfDayOut]
     total: int
     believed: list[BelievedOut]
-    changes: list[ChangeOut]
+    changes: list[ChangedOut]
 
 
 def timeline(call: Call, given: TimelineIn) -> TimelineOut:

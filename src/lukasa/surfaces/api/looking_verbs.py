@@ -115,7 +115,7 @@ class ActivityIn(VerbInput):
     limit: int = Field(50, ge=1, le=200, description="At most this many.")
 
 
-class AboutOut(VerbOutput):
+class SubjectOut(VerbOutput):
     """What something happened to. Its text is empty if it is not here any more."""
 
     id: str
@@ -135,7 +135,7 @@ class HappeningOut(VerbOutput):
     yours: bool
     did: str
     times: int
-    about: list[AboutOut]
+    about: list[SubjectOut]
     memories: int
     tokens: int
     seq: int

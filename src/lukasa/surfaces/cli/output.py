@@ -163,13 +163,14 @@ def describe(error: Exception) -> tuple[str, str, str]:
     return "unexpected", told, "run the command again with LUKASA_DEBUG=1 and report the traceback"
 
 
+LONGEST_SAID = 400  # characters of an error in which a wrong word is looked for
 _WRONG_WORD = re.compile(r"(?:unknown|no) [\w ]+ '([^']{1,60})'")
 _KNOWN_WORDS = re.compile(r"^use(?: one of)?: ([\w., -]+)$")
 
 
 def _meant(message: str, fix: str) -> str:
     """Return the word that a person probably meant, where an error names a wrong one and its fix the known ones."""
-    wrong, known = _WRONG_WORD.search(message), _KNOWN_WORDS.match(fix)
+    wrong, known = _WRONG_WORD.search(message[:LONGEST_SAID]), _KNOWN_WORDS.match(fix)
     near = close(wrong[1], known[1].split(", ")) if wrong and known else ""
     return f"did you mean {near!r}? Else " if near else ""
 

@@ -36,7 +36,7 @@ def parsed(text: str, *, comments: bool = False) -> Node:
 
     Raise ValueError for anything else, and for an object that holds a key twice.
     """
-    reader = _Reader(text, _BLANK if comments else _STRICT_BLANK, comments)
+    reader = _Reader(text, comments)
     try:
         node = reader.value(reader.skip(0), 0)
     except IndexError:
@@ -52,11 +52,11 @@ def _line(text: str, at: int) -> int:
 
 
 class _Reader:
-    def __init__(self, text: str, blank: re.Pattern[str], loose: bool) -> None:
-        self._text, self._blank, self._loose = text, blank, loose
+    def __init__(self, text: str, loose: bool) -> None:
+        self._text, self._loose = text, loose
 
     def skip(self, at: int) -> int:
-        found = self._blank.match(self._text, at)
+        found = _BLANK.match(self._text, at) if self._loose else _STRICT_BLANK.match(self._text, at)
         return found.end() if found else at
 
     def _fault(self, at: int) -> ValueError:

@@ -87,7 +87,7 @@ def _inside(at: dict[str, Any], key: str) -> dict[str, Any]:
 # Codex keeps its servers in TOML, which holds comments, so the lines are edited and not the values.
 
 _HEADER = re.compile(r"^\[mcp_servers\.(?:lukasa|\"lukasa\")\][ \t]*(?:#[^\n]*)?$", re.MULTILINE)
-_NEXT = re.compile(r"^\s*\[", re.MULTILINE)
+_NEXT = re.compile(r"^[ \t]*\[", re.MULTILINE)
 
 
 def toml_installed(text: str, wanted: dict[str, Any]) -> str:
