@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from lukasa.model.entry import ClosedScope, Scope
+from lukasa.model.entry import ClosedScope, Confirmation, Scope
 from lukasa.model.erasure import Words
 from lukasa.model.errors import Conflict
 from lukasa.model.scrub import Extent, Mode, manifest_digest
@@ -19,6 +19,7 @@ from lukasa.storage.operations import (
     KeepRevisions,
     KeepUtterances,
     SaveChannel,
+    SaveConfirmation,
     SaveNamed,
     SaveTranscript,
     Scrub,
@@ -115,3 +116,8 @@ def test_things_change_as_another_machine_says(store: Store) -> None:
     commit(store, SaveNamed(named("VOICE", "Speak plainly."), 0))
     commit(store, ForgetThing("page", ("VOICE",)), ForgetThing("transcript", ("t1",)))
     assert (store.named(), store.named_versions("VOICE"), store.transcripts()) == ([], [], [])
+    lit = entry("The lamp is lit")
+    first, second = (Confirmation(lit.id, NOW, "ada", "", "", words) for words in ("it is lit", "it burns"))
+    commit(store, put(lit), SaveConfirmation(first), SaveConfirmation(second))
+    commit(store, ForgetThing("confirmation", (lit.id,), first))
+    assert store.confirmations([lit.id]) == [second]

@@ -571,6 +571,10 @@ def _forget_thing(rows: Rows, operation: ForgetThing, _: Transaction) -> None:
             rows.delete(tables.TRANSCRIPTS.one, id)
         case "utterance":
             rows.drop_texts(tables.UTTERANCES_AT, id, [int(operation.name[1])])
+        case "confirmation":
+            kept = [one for one in rows.select(tables.CONFIRMATIONS_OF, [id]) if one != operation.value]
+            rows.delete(tables.CONFIRMATIONS_OF, [id])
+            rows.insert(tables.CONFIRMATIONS, kept)
         case _:
             rows.delete(tables.AMENDMENTS.one, id)
 

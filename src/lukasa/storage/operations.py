@@ -515,13 +515,15 @@ class KeepRevisions(Struct, frozen=True):
 
 
 class ForgetThing(Struct, frozen=True):
-    """Remove a page, a document, a transcript, a message or a proposal for good, because another machine erased it.
+    """Remove a thing for good, because another machine erased it.
 
-    `name` is its name or id; of a message, the transcript and its place.
+    `name` is its name or id; of a message, the transcript and its place; of a confirmation, the entry. Then `value`
+    says which of the entry's.
     """
 
-    kind: Literal["page", "document", "transcript", "utterance", "amendment"]
+    kind: Literal["page", "document", "transcript", "utterance", "amendment", "confirmation"]
     name: tuple[str, ...]
+    value: Confirmation | None = None
 
 
 class Record(Struct, frozen=True):
@@ -647,8 +649,8 @@ def _of_a_session(operation: Operation, salt: bytes) -> EventDraft | None:
     """The event of an operation on channels, conversations, notes, items and transcripts."""
     match operation:
         case ForgetThing(kind, name):
-            prefix = {"page": "named", "utterance": "transcript"}.get(kind, kind)
-            return EventDraft(f"{prefix}.forgotten", name[0], {})
+            prefix = {"page": "named", "utterance": "transcript", "confirmation": "entry"}.get(kind, kind)
+            return EventDraft(f"{prefix}.{'unconfirmed' if prefix == 'entry' else 'forgotten'}", name[0], {})
         case SaveChannel(channel, again):
             return EventDraft("channel.changed" if again else "channel.created", channel.id, {"name": channel.name})
         case SaveConversation(conversation, expect_status):

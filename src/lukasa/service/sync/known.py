@@ -163,19 +163,16 @@ class Known:
         shown = [one for one in seen if one.view is not None]
         found = {}
         for one in shown[1:]:
-            earlier, later = sorted((shown[0], one), key=lambda each: self._said(each))
+            earlier, later = sorted((shown[0], one), key=lambda each: each.since)
             name = (later.spot, earlier.spot)
             judged = [str(Relation.UPDATE), _MET, ""]
-            found[spot_of("rival", name)] = View(name, fields={"judged": judged, "at": self._said(later)[0]})
+            found[spot_of("rival", name)] = View(name, fields={"judged": judged, "at": later.since[0]})
         for spot, view in found.items():
             self._pairs[spot] = view
         return found
 
     def _pair(self, spot: str) -> View | None:
         return self._pairs.get(spot)
-
-    def _said(self, one: Seen) -> tuple[int, str]:
-        return max(_since(self._rows[digest].revision) for digest in one.path)
 
     # As this machine shows it
 

@@ -74,7 +74,7 @@ def lacks(store: Store, change: Change, made: Collection[tuple[str, str]], gone:
 
     `made` are the things that come along, by kind and id, and `gone` says which entries were erased.
     """
-    if change.want is None or change.now is not None:
+    if change.want is None or (change.now is not None and change.kind != "action"):
         return False
     return any(
         (kind, id) not in made and not _HERE[kind](store, id) and not (kind == "entry" and gone(id))
@@ -300,6 +300,9 @@ def _utterance(store: Store, change: Change, workspace: str) -> Iterator[Operati
 def _confirmation(store: Store, change: Change, workspace: str) -> Iterator[Operation]:
     if change.want is not None and change.now is None:
         yield SaveConfirmation(things.confirmation_of(change.want))
+    elif change.want is None and change.now is not None:
+        value = things.confirmation_of(change.now)
+        yield ForgetThing("confirmation", (value.entry,), value)
 
 
 def _action(store: Store, change: Change, workspace: str) -> Iterator[Operation]:
