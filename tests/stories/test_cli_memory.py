@@ -23,7 +23,7 @@ def test_what_is_put_is_read(shell: Shell) -> None:
     out = shell.run("read", "who is the villain?")
     assert VILLAIN in out
     assert id in out
-    assert "matched by keyword (1st" in out
+    assert "It has “villain”." in out
     assert "importance 0.80" in out
     assert "authority act" in out
 
@@ -67,7 +67,7 @@ def test_read_as_json_carries_everything_a_hit_must(shell: Shell) -> None:
     assert {"curator", "tier", "kind", "importance", "authority", "origin"} <= set(hit["entry"])
     assert {"final", "match", "prior", "decay", "frequency", "relevance", "tier_weight"} <= set(hit["score"])
     assert hit["matched"][0] == {"signal": "keyword", "rank": 1} | {
-        key: hit["matched"][0][key] for key in ("score", "share")
+        key: hit["matched"][0][key] for key in ("score", "share", "percent")
     }
     assert hit["access"]["count"] == 1
     assert hit["entry"]["origin"]["surface"] == "cli"
@@ -365,6 +365,8 @@ def test_options_may_stand_before_or_after(shell: Shell) -> None:
 def test_context_is_the_text_for_a_prompt(shell: Shell) -> None:
     """C1, C2: named entries whole and first, then what matches; the same call gives the same bytes."""
     shell.put(VILLAIN)
+    shell.run("named", "edit", "SOUL", "--file", "-", input="Say what you are sure of.")
+    shell.run("named", "edit", "VOICE", "--file", "-", input="Terse.")
     first = shell.run("context", "the villain")
     assert first == shell.run("context", "the villain") == shell.json("context", "the villain")["text"]
     assert first.index("## SOUL") < first.index("## VOICE") < first.index(VILLAIN)
@@ -374,6 +376,7 @@ def test_context_why_explains_each_line_and_what_was_left_out(shell: Shell) -> N
     """C2, C3: a reason for what is in it, and for what did not fit."""
     shell.put(VILLAIN)
     shell.put("Always answer in British English", "--tier", "account", "--kind", "procedural", "--importance", "0.9")
+    shell.run("named", "edit", "VOICE", "--file", "-", input="Terse.")
     out = shell.run("context", "the villain", "--why")
     assert "a named entry: always loaded, in full" in out
     assert "a standing rule" in out

@@ -50,7 +50,9 @@ def test_no_input_says_who_asks(verb: Verb) -> None:
     Lists may be filtered by source and curator, which are theirs, and an erasure names the source that it is about.
     The origin of a document that the owner adds says in free words where its text comes from.
     """
-    allowed = {"source", "curator"} if verb.name in ("memory_list", "memory_read", "memory_why") else set()
+    allowed = (
+        {"source", "curator"} if verb.name in ("memory_list", "memory_read", "memory_gather", "memory_why") else set()
+    )
     allowed |= {"source"} if verb.name in ("memory_erase_plan", "memory_erase") else set()
     allowed |= {"origin"} if verb.name == "corpus_add" else set()
     assert not set(verb.input.model_fields) & (set(CLAIMS) | {"source", "curator"}) - allowed

@@ -133,7 +133,7 @@ def test_a_number_beyond_the_database_is_wrong_input(house: Running) -> None:
     [
         ("/v1/workspaces/novel/entries", "GET, HEAD, POST"),
         ("/v1/workspaces/novel/entries/x", "DELETE, GET, HEAD, PATCH"),
-        ("/v1/workspaces", "GET, HEAD"),
+        ("/v1/workspaces", "GET, HEAD, POST"),
         ("/session", "DELETE, GET, HEAD, POST"),
     ],
 )

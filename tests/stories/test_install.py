@@ -100,6 +100,7 @@ def test_a_fresh_home(home: Home) -> None:
 def test_what_is_installed_works(home: Home) -> None:
     """B9: the commands in the file, run by a shell as Claude Code does, from any folder, answer."""
     home.run("--yes")
+    home.shell.run("named", "edit", "SOUL", "--file", "-", input="Say what you are sure of.")
     event = {"session_id": "s", "cwd": str(home.path / "project"), "hook_event_name": "SessionStart"}
     for name in EVENTS:
         (command,) = home.commands()[name]

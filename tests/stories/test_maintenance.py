@@ -123,7 +123,7 @@ def test_a_run_tells_what_there_is(tmp_path: Path) -> None:
     assert (result["entries_open"], result["entries_stale"], result["entries_merged"]) == (3, 0, 1)
     assert result["entries_by_category"] == {"operations": 1, "other": 1, "preferences": 1}
     told = shell.run("maintain")
-    assert "3 entries in recall, 0 of them stale, 1 repetitions merged into them" in told
+    assert "3 entries in recall, 0 of them stale, 1 repetition merged into them" in told
     assert "preferences 1" in told
     (report, *_) = shell.json("reports", "--action", "maintain.completed")["reports"]
     assert report["metadata"]["entries_by_category"] == result["entries_by_category"]

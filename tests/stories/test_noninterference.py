@@ -40,6 +40,7 @@ PAIRS = {
 
 WORDS = "lantern ferry harbour violin bread tower tide baker Ines Otto".split()
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+BRIEF = re.compile(r"\[[0-9a-f]{8}(?=[ \]])")  # the end of an id, as a context shows it
 TOOK = re.compile(r'"(?:max|mean)_ms": [0-9.e-]+')
 DIGEST = re.compile(r"\b[0-9a-f]{12,64}\b")
 
@@ -261,7 +262,7 @@ def normal(driver: Driver) -> list[str]:
         return seen.setdefault(match[0], f"#{len(seen) - len(driver.strangers)}")
 
     refs = re.compile("|".join(map(re.escape, (*driver.talks, *driver.strangers))) or r"(?!)")
-    said = [TOOK.sub("took", line) for line in driver.said]
+    said = [BRIEF.sub("[brief", TOOK.sub("took", line)) for line in driver.said]
     return [DIGEST.sub("seal", refs.sub(number, UUID.sub(number, line))) for line in said]
 
 

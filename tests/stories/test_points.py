@@ -252,6 +252,7 @@ ELSEWHERE: dict[str, Case] = {
     ),
 }
 READING = {
+    *("home", "learned", "learned_in", "board", "names", "timeline", "table", "activity", "full_id", "gather"),
     *(
         "at",
         "acting",
@@ -309,7 +310,7 @@ def test_every_verb_is_known_to_these_tests() -> None:
     public = {name for name, _ in inspect.getmembers(Workspace, inspect.isfunction) if not name.startswith("_")}
     assert public - READING == set(CASES)
     reported = {name for name in public if hasattr(getattr(Workspace, name), "__wrapped__")}
-    assert reported == {*CASES, "read", "context", "search_corpus", "read_document"}
+    assert reported == {*CASES, "read", "gather", "context", "search_corpus", "read_document"}
 
 
 @pytest.mark.parametrize("memory", ["keyword"], indirect=True)
@@ -362,7 +363,21 @@ def test_every_changing_verb_of_the_api_is_among_them() -> None:
     """T1: whatever a client can change in a workspace goes through a verb that reports; the account's events tell what
     became of whole workspaces."""
     families = {verb.name.split("_")[0] for verb in VERBS if verb.mutates} - {"workspace"}
-    known = {"memory", "review", "named", "channel", "conversation", "note", "job", "grant", "scope", "corpus", "feed"}
+    known = {
+        "memory",
+        "review",
+        "named",
+        "channel",
+        "conversation",
+        "note",
+        "job",
+        "grant",
+        "scope",
+        "corpus",
+        "feed",
+        "backup",
+        "sync",
+    }
     assert families <= known
 
 

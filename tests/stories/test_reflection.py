@@ -405,7 +405,7 @@ def test_the_verb(tmp_path: Path) -> None:
     shell = Shell(tmp_path / "data", {"LUKASA_EMBEDDER": "none", "LUKASA_CHAT": "none"})
     shell.put("Ines owns the gateway and its alarms")
     told = shell.run("reflect")
-    assert "1 observations, 1 proposals." in told
+    assert "1 observation, 1 proposal." in told
     assert "review" in told
     assert shell.json("reflect", "--rules")["proposals"] == []
 

@@ -26,13 +26,13 @@ def test_tiers_are_counted_by_state(world: Workspace) -> None:
 
 
 def test_growth_adds_up_day_by_day(world: Workspace, clock: FixedClock) -> None:
-    """U5: the plot of growth never falls; what was forgotten had arrived."""
+    """U5: the plot of growth counts what is in recall: what was forgotten has left it."""
     first = world.put("workspace", "The villain is called Malachar")
     clock.time += timedelta(days=2)
     world.put("workspace", "The hero rides a horse named Bran")
     world.forget(first.id)
     growth = world.survey().growth
-    assert [day.counts["workspace"] for day in growth] == [1, 2]
+    assert [day.counts["workspace"] for day in growth] == [1, 1]
     assert growth[1].day - growth[0].day == timedelta(days=2)
 
 

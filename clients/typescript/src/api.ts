@@ -172,6 +172,25 @@ export interface CategoryOut {
   taxonomy: string;
 }
 
+/** How a text goes into a document. `place` is a heading, or the passage that is replaced. A list has only the beginning of a long text, and says with `cut` that it does. */
+export interface ChangeOut {
+  how: "whole" | "end" | "under" | "replace";
+  place: string;
+  text: string;
+  cut: boolean;
+}
+
+/** A change: learned, changed, replaced or retired; with the words before, or those that took its place, and why. */
+export interface ChangedOut {
+  at: string;
+  did: string;
+  entry: EntryOut;
+  before: string;
+  cause: string;
+  by: string;
+  replaced_by: string;
+}
+
 export interface ChangesOfDayOut {
   day: string;
   learned: number;
@@ -343,7 +362,7 @@ export interface CreateIn {
   /** The name of the project. */
   name: string;
   /** A shipped memory spec; the default one if left out. */
-  preset?: string | null;
+  preset?: "default" | "anchored" | "observer" | "tiered" | "workspace" | null;
 }
 
 export interface DayOfUseOut {
@@ -853,7 +872,7 @@ export interface HomeOut {
   week: Array<DayOfUseOut>;
   waiting: number;
   session: LessonOut | null;
-  learned: Array<lukasa__surfaces__api__home_verbs__LearnedOut>;
+  learned: Array<RecentOut>;
   lately: Array<UsedOut>;
   rules: Array<EntryOut>;
   always: Array<string>;
@@ -908,6 +927,10 @@ export interface JobsOut {
 export interface KeptOut {
   id: string;
   reason: string;
+}
+
+export interface LearnedOut {
+  sentences: Array<SentenceOut>;
 }
 
 export interface LedgerOfShownOut {
@@ -1442,6 +1465,12 @@ export interface ReceiptsOut {
   receipts: Array<ReceiptOut>;
 }
 
+/** An entry, and the words that it rests on. */
+export interface RecentOut {
+  entry: EntryOut;
+  quotes: Array<WordsOut>;
+}
+
 /** An entry about the same thing: update, close, same or both. */
 export interface RelatedOut {
   entry: EntryOut;
@@ -1782,7 +1811,7 @@ export interface SubmissionOut {
   title: string;
   collection: string;
   base: number;
-  change: lukasa__surfaces__api__submission_verbs__ChangeOut;
+  change: ChangeOut;
   memories: Array<string>;
   derivable: Array<string>;
   origin: OriginOut;
@@ -1976,7 +2005,7 @@ export interface TimelineOut {
   days: Array<ChangesOfDayOut>;
   total: number;
   believed: Array<BelievedOut>;
-  changes: Array<lukasa__surfaces__api__home_verbs__ChangeOut>;
+  changes: Array<ChangedOut>;
 }
 
 /** What memory cost in tokens since a time: altogether, by agent, surface, call and day, and for what in vain. */
@@ -2196,35 +2225,6 @@ export interface WrittenOut {
   ledger: Array<VerdictOut>;
   /** What it cites from now on. */
   cites: Array<string> | null;
-}
-
-export interface lukasa__surfaces__api__conversation_verbs__LearnedOut {
-  sentences: Array<SentenceOut>;
-}
-
-/** A change: learned, changed, replaced or retired; with the words before, or those that took its place, and why. */
-export interface lukasa__surfaces__api__home_verbs__ChangeOut {
-  at: string;
-  did: string;
-  entry: EntryOut;
-  before: string;
-  cause: string;
-  by: string;
-  replaced_by: string;
-}
-
-/** An entry, and the words that it rests on. */
-export interface lukasa__surfaces__api__home_verbs__LearnedOut {
-  entry: EntryOut;
-  quotes: Array<WordsOut>;
-}
-
-/** How a text goes into a document. `place` is a heading, or the passage that is replaced. A list has only the beginning of a long text, and says with `cut` that it does. */
-export interface lukasa__surfaces__api__submission_verbs__ChangeOut {
-  how: "whole" | "end" | "under" | "replace";
-  place: string;
-  text: string;
-  cut: boolean;
 }
 
 export interface Problem {

@@ -147,9 +147,10 @@ def _by_keyword(ctx: CallContext, lookup: Lookup, found: Findings) -> Signal | N
     for store, match in more:
         _admit(ctx, lookup, found, store, match.candidates)
     found.stores = [pair for pair, match in zip(lookup.stores, matches, strict=True) if match.size]
-    size, counted = sum(match.size for match in matches), zip(*(match.frequencies for match in matches), strict=True)
+    size = sum(match.size for match in matches)
+    counted = list(zip(*(match.frequencies for match in matches), strict=True)) or [() for _ in lookup.terms]
     found.weights = {term: bm25.idf(size, sum(counts)) for term, counts in zip(lookup.terms, counted, strict=True)}
-    held = [any(counts) for counts in zip(*(match.frequencies for match in matches), strict=True)]
+    held = [any(counts) for counts in counted]
     found.unknown = held.count(False) / len(held) if held else 1.0
     found.names = named_sources(lookup.query, {candidate.source for candidate in found.candidates.values()})
     names = frozenset(term for source in found.names for term in terms(source))

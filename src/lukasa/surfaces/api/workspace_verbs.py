@@ -6,7 +6,9 @@ from typing import Any
 
 from pydantic import Field
 
+from lukasa.model.errors import InvalidInput
 from lukasa.model.grant import Capability
+from lukasa.spec import preset_names
 from lukasa.surfaces.api.shapes import WorkspaceOut
 from lukasa.surfaces.api.verb import Call, NoInput, Verb, VerbInput, VerbOutput
 from lukasa.upkeep.scrub_plan import SHORTEST
@@ -69,6 +71,8 @@ class RemovedOut(VerbOutput):
 
 
 def create(call: Call, given: CreateIn) -> WorkspaceOut:
+    if given.preset is not None and given.preset not in preset_names():
+        raise InvalidInput(f"no preset {given.preset[:60]!r}", fix=f"use one of: {', '.join(preset_names())}")
     return WorkspaceOut.of(call.access.memory.create_workspace(given.name, preset=given.preset).ctx.info)
 
 

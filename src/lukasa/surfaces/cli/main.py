@@ -40,7 +40,9 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
     "Remember and recall": {
         "put": CommandEntry("memory_commands", "Store a text in memory."),
         "read": CommandEntry("recall_commands", "Find entries, best match first."),
-        "gather": CommandEntry("recall_commands", "Gather all that memory holds about something, in order of time."),
+        "gather": CommandEntry(
+            "recall_commands", "Gather all that memory holds about something, in groups and in the order of time."
+        ),
         "context": CommandEntry("recall_commands", "Compose the context that an agent needs for a task."),
         "chat": CommandEntry("chat", "Talk with an agent that uses this memory."),
         "get": CommandEntry(

@@ -14,6 +14,7 @@ from lukasa.model.citation import MOST_CITATIONS, MOST_TARGET
 from lukasa.model.job import JobState
 from lukasa.model.values import Curator, State
 from lukasa.service.inputs import MAX_LABEL, MAX_QUERY
+from lukasa.spec import preset_names
 from lukasa.surfaces.api.verb import MOMENT, MOST_NUMBER
 
 Rule = Mapping[str, Any]
@@ -142,6 +143,7 @@ _OF_VERBS: Mapping[str, Mapping[str, Rule]] = {
     "backup_check": {"folder": _WHOLE_PATH},
     "backup_list": {"folder": _WHOLE_PATH},
     "backup_make": {"folder": _WHOLE_PATH},
+    "workspace_create": {"name": _LINE, "preset": {"enum": [*preset_names()]}},
     "workspace_rename": {"name": _LINE},
     "workspace_stats": {"since": _LONG_AGO},
     "workspace_tokens": {"since": _LONG_AGO},
