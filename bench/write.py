@@ -228,7 +228,9 @@ def filled(text: str) -> str:
 
 
 def _own(content: str, *, with_marks: bool) -> str:
-    item = ContextItem("0199-id", "workspace", "semantic", "agent", "inform", 0.5, "2026-01-01", content)
+    item = ContextItem(
+        "01a1f646-2d75-7674-893f-cce59b975d74", "workspace", "semantic", "agent", "inform", 0.5, "2026-01-01", content
+    )
     text = render(ContextDocument("bench", (), (item,), ()))
     return marked(text) if with_marks else text
 

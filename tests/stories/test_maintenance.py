@@ -129,7 +129,7 @@ def test_a_run_tells_what_there_is(tmp_path: Path) -> None:
     assert report["metadata"]["entries_by_category"] == result["entries_by_category"]
     totals = shell.json("stats")["totals"]
     assert totals == {"recalled": 3, "stale": 0, "merged": 1, "categories": result["entries_by_category"]}
-    assert "1 repetitions merged" in shell.run("stats")
+    assert "1 repetition merged" in shell.run("stats")
 
 
 def test_stale_entries_are_counted(observer: Workspace, clock: FixedClock) -> None:
