@@ -116,7 +116,7 @@ _CODE = re.compile(
         | [^\W_]+_[\w]+                          # snake_case
         | [a-z]+[A-Z]\w*                         # camelCase
         | (?:[A-Z][a-z0-9]+){2,}                 # PascalCase
-        | [A-Z][A-Z0-9]+(?:[\-/][\w\-]+)*s?      # an abbreviation, or ADR-0012
+        | [A-Z][A-Z0-9]+(?:[\-/]\w+)*s?          # an abbreviation, or ADR-0012
         | [a-z]+\d[\w\-]*                        # k8s
         )$""",
     re.VERBOSE,
